@@ -1,0 +1,30 @@
+"""The `harness` command: it only gathers the commands and turns a user's mistake into one line and exit status 2."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.markup import escape
+
+from harness.console import people
+from pruners.core.errors import PruneBoardError
+
+app = typer.Typer(
+    help="Measure what pruning a multi-vector page index costs, and show it on a leaderboard.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    try:
+        app()
+    except PruneBoardError as error:
+        people.print(f"[bold red]error[/]: {escape(str(error))}", soft_wrap=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""A page as a pruner sees it, and the window of layers a signal is read from.
+
+A page carries what was captured when it was encoded and nothing of any query. Pruners must not write into it:
+`Page.fingerprint` is compared before and after every call (see `apply.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import xxhash
+
+from .errors import PruneBoardError
+
+SIGNALS = {
+    "indegree": "attention a patch receives from visual rows, mean over heads, per layer (SAP, Eq. 2-3)",
+    "indegree_max": "the same, maximum over heads",
+    "all_to_visual": "attention a patch receives from all rows, prompt included, mean over heads, per layer",
+    "eos": "attention of the last valid prompt token to a patch, mean over heads, per layer",
+    "ink": "standard deviation of a patch's pixels, one row",
+}
+"""The signals the built-in backbones capture. A backbone of one's own may offer others; methods ask by name."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: `vectors [N, d]` (float32), its patch `grid` (rows, cols) if there is one, `signals` by name `[L, N]`."""
+
+    id: str
+    vectors: torch.Tensor
+    grid: tuple[int, int] | None = None
+    signals: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        v = self.vectors
+        if not isinstance(v, torch.Tensor) or v.dtype != torch.float32 or v.ndim != 2 or v.shape[0] < 1:
+            raise PruneBoardError(f"page {self.id!r}: vectors must be a float32 tensor [N, d] with N >= 1, not {_say(v)}")
+        if not torch.isfinite(v).all():
+            raise PruneBoardError(f"page {self.id!r}: its vectors contain NaN or infinity; encode the page again")
+        if self.grid is not None and self.grid[0] * self.grid[1] != len(self):
+            rows, cols = self.grid
+            raise PruneBoardError(f"page {self.id!r}: a {rows} x {cols} grid does not hold its {len(self)} vectors")
+        for name, signal in self.signals.items():
+            if not isinstance(signal, torch.Tensor) or signal.ndim != 2 or signal.shape[1] != len(self):
+                raise PruneBoardError(
+                    f"page {self.id!r}: signal {name!r} must be a tensor [layers, {len(self)}], not {_say(signal)}"
+                )
+
+    def __len__(self) -> int:
+        return self.vectors.shape[0]
+
+    def fingerprint(self) -> int:
+        """A hash of all tensor contents, cheap enough (about 10 GB/s) to guard every pruner call."""
+        digest = xxhash.xxh3_64()
+        for tensor in (self.vectors, *self.signals.values()):
+            digest.update(tensor.contiguous().numpy())
+        return digest.intdigest()
+
+
+@dataclass(frozen=True)
+class Window:
+    """Layers `[start, stop)` of a backbone, written the way papers do: `11-14` is the four layers 11, 12, 13, 14.
+
+    `stop=None` (written `all` when start is 0) runs to the last layer.
+    """
+
+    start: int
+    stop: int | None
+
+    def __post_init__(self) -> None:
+        if self.start < 0 or (self.stop is not None and self.stop <= self.start):
+            raise PruneBoardError(f"a window of layers must be [start, stop) with 0 <= start < stop, not {self!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> Window:
+        """`11-14`, a single layer `5`, or `all`."""
+        if text == "all":
+            return cls(0, None)
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+        if match is None:
+            raise PruneBoardError(f"{text!r} is not a window of layers; write 11-14, a single layer 5, or all")
+        first = int(match[1])
+        return cls(first, int(match[2] or first) + 1)
+
+    def __str__(self) -> str:
+        if self.stop is None:
+            return "all" if self.start == 0 else f"{self.start}-"
+        return f"{self.start}" if self.stop == self.start + 1 else f"{self.start}-{self.stop - 1}"
+
+    def mean(self, signal: torch.Tensor) -> torch.Tensor:
+        """Mean of a `[L, N]` signal over the window's layers (SAP, Eq. 5)."""
+        if (self.stop or self.start + 1) > signal.shape[0]:
+            raise PruneBoardError(f"window {self} asks for layers beyond the {signal.shape[0]} this backbone has")
+        return signal[self.start : self.stop].mean(0)
+
+
+def _say(value: object) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {list(value.shape)}"
+    if isinstance(value, np.ndarray):
+        return f"a numpy array {value.dtype} {list(value.shape)}"
+    return type(value).__name__

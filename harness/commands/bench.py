@@ -1,0 +1,26 @@
+"""`harness bench`: benchmarks that run a peer and us in one run on the same work, and print ratios."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.console import print_rows
+
+app = typer.Typer(help="Benchmarks against peers, side by side in one run.", no_args_is_help=True)
+
+
+@app.command()
+def pruners(
+    n: Annotated[int, typer.Option("-n", help="Vectors a page.")] = 1024,
+    dim: Annotated[int, typer.Option(help="Width of a vector.")] = 128,
+    repeats: Annotated[int, typer.Option(help="Pages timed for each method; the median is shown.")] = 7,
+    pruner: Annotated[list[str] | None, typer.Option(help="Only these (repeatable).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Milliseconds a page on one core, all standard budgets together, with the peer library where there is one."""
+    from harness.bench.pruners import COLUMNS, measure
+
+    rows = measure(n, dim, repeats, pruner)
+    print_rows(rows, COLUMNS, title=f"one page of {n} x {dim}, one core, CPU ms (median of {repeats})", as_json=as_json)

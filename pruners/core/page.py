@@ -75,7 +75,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.start < 0 or (self.stop is not None and self.stop <= self.start):
-            raise PruneBoardError(f"a window of layers must be [start, stop) with 0 <= start < stop, not {self!r}")
+            raise PruneBoardError(f"layers [{self.start}, {self.stop}) are no window: it needs 0 <= start < stop")
 
     @classmethod
     def parse(cls, text: str) -> Window:

@@ -117,8 +117,7 @@ def test_first_k_ink_and_uniform_grid_by_hand() -> None:
     assert order("ink", tiny(ink=[[0.1, 0.7, 0.0, 0.7]])) == [1, 3, 0, 2]
     page = Page("grid", unit(torch.randn(64, 4)), (8, 8))
     lattice = order("uniform_grid", page)
-    assert lattice[0] == 4 * 8 + 4  # the centre
-    assert sorted(lattice[:4]) == [r * 8 + c for r in (0, 4) for c in (0, 4)]  # stride 4
+    assert lattice[:4] == [4 * 8 + 4, 0, 4 * 8, 4]  # stride 4: the centre, then across, then the two beside them
     assert sorted(lattice[:16]) == [r * 8 + c for r in (0, 2, 4, 6) for c in (0, 2, 4, 6)]  # stride 2
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 RESAMPLES = 10_000
@@ -94,10 +95,18 @@ def _figures(means: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def _resampled_means(rng: np.random.Generator, values: np.ndarray, resamples: int) -> np.ndarray:
     """Means of all rows of `values [rows, queries]` over `resamples` resampled query sets, as one matrix product."""
     n = values.shape[1]
-    drawn = rng.integers(n, size=(resamples, n), dtype=np.int32)
-    flat = drawn + (np.arange(resamples) * n)[:, None]
-    weights = np.bincount(flat.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float32)
+    weights = _tally(rng.integers(n, size=(resamples, n), dtype=np.int32))
     return (weights @ values.T.astype(np.float32)).astype(np.float64) / n
+
+
+@numba.njit(cache=True)
+def _tally(drawn: np.ndarray) -> np.ndarray:
+    """How often each query was drawn, `[resamples, queries]`."""
+    times = np.zeros(drawn.shape, np.float32)
+    for r in range(drawn.shape[0]):
+        for i in range(drawn.shape[1]):
+            times[r, drawn[r, i]] += 1
+    return times
 
 
 def _interval(value: float, replicates: np.ndarray) -> Interval:

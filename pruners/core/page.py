@@ -38,7 +38,9 @@ class Page:
     def __post_init__(self) -> None:
         v = self.vectors
         if not isinstance(v, torch.Tensor) or v.dtype != torch.float32 or v.ndim != 2 or v.shape[0] < 1:
-            raise PruneBoardError(f"page {self.id!r}: vectors must be a float32 tensor [N, d] with N >= 1, not {_say(v)}")
+            raise PruneBoardError(
+                f"page {self.id!r}: vectors must be a float32 tensor [N, d] with N >= 1, not {_say(v)}"
+            )
         if not torch.isfinite(v).all():
             raise PruneBoardError(f"page {self.id!r}: its vectors contain NaN or infinity; encode the page again")
         if self.grid is not None and self.grid[0] * self.grid[1] != len(self):

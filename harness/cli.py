@@ -7,6 +7,9 @@ import sys
 import typer
 from rich.markup import escape
 
+from harness.commands.bench import app as bench
+from harness.commands.encode import encode
+from harness.commands.import_vectors import import_vectors
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -16,6 +19,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.command()(encode)
+app.command("import-vectors")(import_vectors)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from PIL import Image
 from safetensors import safe_open
 
 from harness import compat  # noqa: F401
-from harness.backbones.checkpoint import ADAPTER, Checkpoint, CheckpointError
+from harness.backbones.checkpoint import ADAPTER, Checkpoint, CheckpointError, rows_of_weight
 from harness.backbones.contract import Card, EncodedPage, Options
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
 from pruners.core.errors import PruneBoardError
@@ -52,6 +52,8 @@ class EngineBackbone:
     query_prefix: ClassVar[str] = "Query: "
     query_suffix_tokens: ClassVar[int] = 10
     """MTEB's template of these retrievers: prefix, text, ten augmentation tokens."""
+    projection: ClassVar[str] = "custom_text_proj.weight"
+    """The weight whose rows are the output dimensions."""
     token_layout: ClassVar[str]
     signals_from: ClassVar[str] = "the retriever's own text decoder, all layers"
 
@@ -62,10 +64,18 @@ class EngineBackbone:
         self.processor = self.load_processor()
         if options.max_visual_tokens is not None:
             self.limit_visual_tokens(options.max_visual_tokens)
-        self.model = self.load_model().to(self.device).eval()
-        attach(self.model)
+
+    @cached_property
+    def model(self) -> Any:
+        """Loaded when first used: a finished store is found by the card alone, without gigabytes of weights."""
+        model = self.load_model().to(self.device).eval()
+        attach(model)
+        return model
 
     # What a subclass provides.
+
+    def config_class(self) -> Any:
+        raise NotImplementedError
 
     def load_model(self) -> Any:
         raise NotImplementedError
@@ -93,8 +103,12 @@ class EngineBackbone:
         return self.query_prefix + text + augmentation * self.query_suffix_tokens
 
     @cached_property
+    def config(self) -> Any:
+        return self.config_class().from_pretrained(str((self.checkpoint.base or self.checkpoint).folder))
+
+    @property
     def text_config(self) -> Any:
-        return self.model.config.get_text_config()
+        return self.config.get_text_config()
 
     @cached_property
     def card(self) -> Card:
@@ -106,7 +120,7 @@ class EngineBackbone:
             revision=self.checkpoint.identity,
             layers=self.text_config.num_hidden_layers,
             heads=self.text_config.num_attention_heads,
-            dim=self.dim,
+            dim=rows_of_weight(self.checkpoint, self.projection),
             dtype=str(self.dtype).removeprefix("torch."),
             signals=(*ATTENTION_SIGNALS, "ink"),
             signals_from=self.signals_from,
@@ -116,11 +130,6 @@ class EngineBackbone:
             query_template=self.query_text("{query}"),
             max_visual_tokens=self.options.max_visual_tokens,
         )
-
-    @property
-    def dim(self) -> int:
-        """The size of an output vector, from the projection that was loaded."""
-        return self.model.custom_text_proj.weight.shape[0]
 
     @property
     def page_prompt(self) -> str:

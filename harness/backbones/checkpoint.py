@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import xxhash
+from safetensors import safe_open
 
 from pruners.core.errors import PruneBoardError
 
@@ -60,6 +61,17 @@ def missing_files(folder: Path, *, processor: bool = True) -> list[str]:
         shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
         missing += [shard for shard in shards if not (folder / shard).is_file()]
     return missing
+
+
+def rows_of_weight(checkpoint: Checkpoint, name: str) -> int:
+    """The rows of the first weight whose name ends so, from the headers of the files: nothing is loaded."""
+    for source in (checkpoint, checkpoint.base):
+        for path in sorted(source.folder.glob("*.safetensors")) if source else []:
+            with safe_open(path, framework="np") as file:
+                for key in file.keys():  # noqa: SIM118 (not a dict)
+                    if key.endswith(name):
+                        return int(file.get_slice(key).get_shape()[0])
+    raise CheckpointError(f"checkpoint {checkpoint.name!r} has no weight {name!r}; it is no multi-vector retriever")
 
 
 def _folder_of(name: str, revision: str | None) -> Path:

@@ -22,6 +22,11 @@ from pruners.core.errors import PruneBoardError
 class ColPaliBackbone(EngineBackbone):
     token_layout = "<image> x N from position 0, then the prompt; attention is bidirectional over all of it"
 
+    def config_class(self) -> Any:
+        from transformers import PaliGemmaConfig
+
+        return PaliGemmaConfig
+
     def load_model(self) -> Any:
         model = load_engine_model(_colpali_class(), self.checkpoint, self.dtype)
         # The language-model head is never loaded (it stays on the meta device) and never used here: full-vocabulary
@@ -55,7 +60,7 @@ class ColPaliBackbone(EngineBackbone):
         return inputs
 
     def grid_and_ink(self, inputs: Any, page: int) -> tuple[tuple[int, int], torch.Tensor]:
-        pixels, patch = inputs["pixel_values"][page], self.model.config.vision_config.patch_size
+        pixels, patch = inputs["pixel_values"][page], self.config.vision_config.patch_size
         grid = (pixels.shape[1] // patch, pixels.shape[2] // patch)
         return grid, ink_of_grid(pixels, grid, self.processor.image_processor)
 
@@ -66,9 +71,8 @@ def _colpali_class() -> Any:
     class AnyDimColPali(ColPali):
         def __init__(self, config: Any, **kwargs: Any) -> None:
             super().__init__(config, **kwargs)
-            dim = getattr(config, "embedding_dim", self.dim)
-            if dim != self.dim:
-                self.dim = dim
+            if dim := getattr(config, "embedding_dim", None):
+                self.dim: int = dim
                 self.custom_text_proj = torch.nn.Linear(config.text_config.hidden_size, dim)
 
     return AnyDimColPali

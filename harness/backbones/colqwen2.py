@@ -26,6 +26,9 @@ class ColQwen2Backbone(EngineBackbone):
 
         return ColQwen2, ColQwen2Processor
 
+    def config_class(self) -> Any:
+        return self.classes()[0].config_class
+
     def load_model(self) -> Any:
         return load_engine_model(self.classes()[0], self.checkpoint, self.dtype)
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -26,8 +27,10 @@ from pruners.core.errors import PruneBoardError
 ATTENTION_NAME = "pruneboard_probe"
 ATTENTION_SIGNALS = ("indegree", "indegree_max", "all_to_visual", "eos")
 
-ROW_TILE, COLUMN_TILE = 128, 256  # with 8 heads a tile of logits is 1 MB: it stays in the second-level cache
+ROW_TILE, COLUMN_TILE = 128, 256  # with 8 heads a tile of logits is 1 MB: larger ones leave the cache
 BLOCK_BYTES = 32 * 2**20  # logits held at once by the portable row-block path
+
+LOG2_E = math.log2(math.e)
 
 FULL, CAUSAL, OTHER = "full", "causal", "other"
 """Which visual rows see which visual columns. Only `OTHER` needs the mask itself."""
@@ -121,14 +124,19 @@ def capturing(visual: torch.Tensor, valid: torch.Tensor) -> Iterator[Recorder]:
         _recorder.reset(token)
 
 
-def attach(model: torch.nn.Module) -> None:
-    """Route the text decoder of `model` through the probe. The vision tower keeps plain SDPA."""
+def register() -> None:
+    """Make the probe known to transformers."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
     AttentionInterface.register(ATTENTION_NAME, probed_attention)
     # Without a mask function of the same name transformers passes no mask at all, silently.
     AttentionMaskInterface.register(ATTENTION_NAME, sdpa_mask)
+
+
+def attach(model: torch.nn.Module) -> None:
+    """Route the text decoder of `model` through the probe. The vision tower keeps plain SDPA."""
+    register()
     model.set_attn_implementation({"text_config": ATTENTION_NAME})  # type: ignore[operator]
 
 
@@ -141,7 +149,7 @@ def probed_attention(
     dropout: float = 0.0,
     scaling: float | None = None,
     is_causal: bool | None = None,
-    **kwargs: object,
+    **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     """transformers' SDPA attention, bit for bit; records the layer when a recorder is listening."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -249,25 +257,37 @@ def _page_signals(rows: _Rows, layout: Layout, pattern: str, lse: torch.Tensor |
 
 
 def _received_by_tiles(rows: _Rows, visual: torch.Tensor, lse: torch.Tensor, *, causal: bool) -> torch.Tensor:
-    """Sum over visual rows of each visual column, [H, N], from the rows' log-sum-exp."""
-    query, key = _take(rows.query, visual), _take(rows.key, visual).float()
-    heads, tokens, dim = query.shape
-    groups = key.shape[0]
+    """Sum over visual rows of each visual column, [H, N], from the rows' log-sum-exp.
+
+    The log-sum-exp rides along as one more column of the product ([q, -lse] . [k, 1]), all in base two, whose
+    exponential is the faster one; one buffer serves all tiles.
+    """
+    query, key = _take(rows.query, visual), _take(rows.key, visual)
+    (heads, tokens, dim), groups = query.shape, key.shape[0]
+    tile_rows = min(ROW_TILE, tokens)
+    keys = torch.ones(groups, tokens, dim + 1)
+    keys[:, :, :dim] = key
+    queries = torch.empty(heads, tile_rows, dim + 1)
+    buffer = torch.empty(heads * tile_rows * min(COLUMN_TILE, tokens))
+    future = torch.ones(tile_rows, tile_rows, dtype=torch.bool).triu(1)
     received = torch.zeros(heads, tokens)
-    for top in range(0, tokens, ROW_TILE):
-        bottom = min(top + ROW_TILE, tokens)
-        tile_query = query[:, top:bottom].float().reshape(groups, -1, dim)
-        minus_lse = -lse[:, top:bottom].float().reshape(groups, -1, 1)
-        for left in range(0, bottom if causal else tokens, COLUMN_TILE):
-            right = min(left + COLUMN_TILE, bottom if causal else tokens)
-            tile_key = key[:, left:right].transpose(1, 2)
-            logits = torch.baddbmm(minus_lse, tile_query, tile_key, alpha=rows.scale)
-            logits = logits.view(heads, bottom - top, right - left)
+    for top in range(0, tokens, tile_rows):
+        bottom = min(top + tile_rows, tokens)
+        height, edge = bottom - top, bottom if causal else tokens
+        tile = queries[:, :height]
+        torch.mul(query[:, top:bottom], rows.scale * LOG2_E, out=tile[:, :, :dim])
+        torch.mul(lse[:, top:bottom], -LOG2_E, out=tile[:, :, dim])
+        tile = tile.reshape(groups, -1, dim + 1)
+        for left in range(0, edge, COLUMN_TILE):
+            right = min(left + COLUMN_TILE, edge)
+            logits = buffer[: heads * height * (right - left)].view(groups, -1, right - left)
+            torch.bmm(tile, keys[:, left:right].transpose(1, 2), out=logits)
+            logits = logits.view(heads, height, right - left)
             if causal and right > top + 1:
                 # Masked before the exponential: a forbidden logit may be far above its row's log-sum-exp.
-                hidden = torch.arange(left, right) > torch.arange(top, bottom)[:, None]
-                logits.masked_fill_(hidden, -math.inf)
-            received[:, left:right] += logits.exp_().sum(1)
+                start = max(left, top)
+                logits[:, :, start - left :].masked_fill_(future[:height, start - top : right - top], -math.inf)
+            received[:, left:right] += logits.exp2_().sum(1)
     return received
 
 

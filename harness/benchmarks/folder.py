@@ -59,7 +59,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     known = set(corpus.ids)
     for query, pages in qrels.items():
         if unknown := sorted(pages.keys() - known):
-            raise BenchmarkError(f"{folder}: qrels of query {query!r} name page {unknown[0]!r}, which is not in the corpus")
+            raise BenchmarkError(f"{folder}: qrels of query {query!r} name page {unknown[0]!r}, not in the corpus")
     return Benchmark(
         name=folder.resolve().name,
         page_ids=tuple(corpus.ids),
@@ -146,7 +146,7 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
 def _parquet_files(folder: Path, part: str, split: str) -> list[Path]:
     files = sorted((folder / part).glob(f"{split}-*.parquet")) + sorted((folder / part).glob(f"{split}.parquet"))
     if not files:
-        raise BenchmarkError(f"{folder} has no {part}/{split}-*.parquet; a benchmark folder needs corpus, queries, qrels")
+        raise BenchmarkError(f"{folder} has no {part}/{split}-*.parquet; a benchmark needs corpus, queries, qrels")
     return files
 
 

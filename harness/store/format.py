@@ -40,7 +40,7 @@ class StoreError(PruneBoardError):
 
 @dataclass(frozen=True)
 class Shard:
-    """A finished file of a store. `ids` are its pages or queries; `images` a hash of the decoded pixels of each page."""
+    """A finished file of a store. `ids` are its pages or queries; `images` hashes of the pages' decoded pixels."""
 
     file: str
     bytes: int

@@ -169,7 +169,9 @@ class StoreWriter:
         rows = {}
         for name, signal in sorted(page.signals.items()):
             if signal.ndim != 2 or signal.shape[1] != shape[0]:
-                raise StoreError(f"page {page_id!r}: signal {name!r} must be [rows, {shape[0]}], not {list(signal.shape)}")
+                raise StoreError(
+                    f"page {page_id!r}: signal {name!r} must be [rows, {shape[0]}], not {list(signal.shape)}"
+                )
             if not bool(torch.isfinite(signal).all()):
                 raise StoreError(f"page {page_id!r}: signal {name!r} contains NaN or infinity")
             rows[name] = signal.shape[0]
@@ -214,7 +216,9 @@ class StoreWriter:
         stored = [tensor.detach().cpu().to(dtype) for tensor in tensors]
         for tensor, name in zip(stored, names, strict=True):
             if not bool(torch.isfinite(tensor).all()):
-                raise StoreError(f"{name}: vectors contain NaN, infinity, or values beyond {self.manifest.vector_dtype}")
+                raise StoreError(
+                    f"{name}: vectors contain NaN, infinity, or values beyond {self.manifest.vector_dtype}"
+                )
         return torch.cat(stored).contiguous().numpy() if stored else np.zeros((0, self.manifest.dim or 0), np.float16)
 
 

@@ -23,7 +23,7 @@ CORPUS = [
     "renewable electricity production in France by region, table 3",
 ] * 4
 
-QWEN_SPECIAL = "endoftext im_start im_end vision_start vision_end image_pad video_pad".split()
+QWEN_SPECIAL = ["endoftext", "im_start", "im_end", "vision_start", "vision_end", "image_pad", "video_pad"]
 
 
 def trained_tokenizer(special: list[str], *, pad: str, bos: str | None = None, eos: str | None = None, side: str):

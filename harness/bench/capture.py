@@ -7,7 +7,6 @@ prompt. The vision tower is left out, since all ways run it alike and it would o
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -37,7 +36,7 @@ def measure(lengths: Sequence[int], *, repeat: int, threads: int, progress: Prog
             for way, title in WAYS.items():
                 row: dict[str, Any] = {"tokens": tokens, "way": title}
                 need, free = _memory_needed(way, tokens), _free_memory()
-                if need > 0.6 * free:
+                if need > 0.85 * free:
                     row["note"] = f"not run: needs about {need / 2**30:.0f} GB of {free / 2**30:.0f} GB free"
                 else:
                     row |= _in_own_process(way, tokens, repeat, threads)
@@ -51,7 +50,7 @@ def measure(lengths: Sequence[int], *, repeat: int, threads: int, progress: Prog
 
 
 def run_one(way: str, tokens: int, repeat: int, threads: int) -> dict[str, float]:
-    """Build the decoder, run it `repeat` times one way, and report the fastest pass and the peak of this process."""
+    """Build the decoder, run it `repeat` times one way; CPU seconds of the fastest pass and the peak of this process."""
     import torch
 
     from harness.backbones import probe  # isort: skip (before transformers: it imports harness.compat)
@@ -126,15 +125,22 @@ def _memory_needed(way: str, tokens: int) -> int:
 
 
 def _free_memory() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return int(_proc("/proc/meminfo", "MemAvailable") * 2**20)
 
 
 def _resident_mb(field: str) -> float:
-    with open("/proc/self/status") as status:
-        for line in status:
+    return _proc("/proc/self/status", field)
+
+
+def _proc(path: str, field: str) -> float:
+    """A field of a /proc file, in MB."""
+    if not sys.platform.startswith("linux"):
+        raise PruneBoardError("`harness bench capture` reads memory from /proc and needs Linux")
+    with open(path) as file:
+        for line in file:
             if line.startswith(f"{field}:"):
                 return int(line.split()[1]) / 1024
-    raise PruneBoardError("this platform does not report resident memory in /proc; `harness bench capture` needs Linux")
+    raise PruneBoardError(f"{path} does not report {field}")
 
 
 if __name__ == "__main__":

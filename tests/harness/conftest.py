@@ -17,6 +17,8 @@ def checkpoints(tmp_path_factory):
         "colpali": tiny.save_colpali,
         "colqwen2": tiny.save_colqwen2,
         "colqwen2.5": tiny.save_colqwen25,
+        "colsmol": tiny.save_colidefics3,
+        "jina-v4": tiny.save_jina_v4,
     }
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 
@@ -31,15 +33,14 @@ def checkpoints(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tiny_backbone(checkpoints):
     """`tiny_backbone("colpali")` loads a tiny checkpoint with the production loader, once a session."""
-    from harness.backbones import colpali, colqwen2
+    from harness.backbones import registry
     from harness.backbones.contract import Options
 
-    loaders = {"colpali": colpali.load, "colqwen2": colqwen2.load_colqwen2, "colqwen2.5": colqwen2.load_colqwen25}
     loaded = {}
 
     def load(name: str):
         if name not in loaded:
-            loaded[name] = loaders[name](str(checkpoints(name)), Options(device="cpu"))
+            loaded[name] = registry.load(f"{name}={checkpoints(name)}", Options(device="cpu"))
         return loaded[name]
 
     return load

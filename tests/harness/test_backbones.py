@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from harness.backbones import base, colpali, colqwen2
+from harness.backbones import base, colpali, colqwen2, registry
 from harness.backbones.checkpoint import CheckpointError, find_checkpoint, missing_files
 from harness.backbones.contract import Options
 from pruners.core.errors import PruneBoardError
 from tests.harness import tiny_checkpoints as tiny
 from tests.harness.tiny_checkpoints import page_image
 
-BACKBONES = ["colpali", "colqwen2", "colqwen2.5"]
+BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
 QUERIES = ["revenue", "what is the total revenue of the energy report in 2021?", "renewable electricity production"]
 PAGES = [page_image(size, seed) for seed, size in enumerate([(200, 260), (300, 150), (120, 120), (260, 260)])]
 ROUNDING = 2e-5
@@ -50,12 +50,17 @@ def test_colpali_queries_need_their_token_types(tiny_backbone):
     assert (beside_longer - alone).abs().max() > 0.05
 
 
-@pytest.mark.parametrize("name", BACKBONES)
+@pytest.mark.parametrize("name", ["colpali", "colqwen2", "colqwen2.5", "colsmol"])
 def test_vectors_equal_the_engines_own_forward(checkpoints, tiny_backbone, name):
     """Same files, the engine's class as its users load it: bit-identical pages; queries where it masks rightly."""
     from colpali_engine import models
 
-    engine_class = {"colpali": models.ColPali, "colqwen2": models.ColQwen2, "colqwen2.5": models.ColQwen2_5}[name]
+    engine_class = {
+        "colpali": models.ColPali,
+        "colqwen2": models.ColQwen2,
+        "colqwen2.5": models.ColQwen2_5,
+        "colsmol": models.ColIdefics3,
+    }[name]
     engine = engine_class.from_pretrained(str(checkpoints(name)), dtype=torch.float32).eval()
     if name == "colpali":  # the head is not in the checkpoint; the engine leaves it on the meta device
         engine.model.lm_head = torch.nn.Linear(engine.config.text_config.hidden_size, 7, bias=False)
@@ -75,13 +80,16 @@ def test_vectors_equal_the_engines_own_forward(checkpoints, tiny_backbone, name)
 def test_query_template_is_mtebs(tiny_backbone):
     assert tiny_backbone("colpali").card.query_template == "Query: {query}" + "<pad>" * 10
     assert tiny_backbone("colqwen2").card.query_template == "Query: {query}" + "<|endoftext|>" * 10
+    assert tiny_backbone("colsmol").card.query_template == "Query: {query}" + "<end_of_utterance>" * 10
+    assert tiny_backbone("jina-v4").card.query_template == "Query: {query}"
 
 
 def test_a_card_states_the_checkpoint(tiny_backbone):
     card = tiny_backbone("colqwen2").card
     assert (card.layers, card.heads, card.dim, card.dtype) == (4, 4, 128, "float32")
     assert "endoftext" in card.eos_token
-    assert "Ċ" in tiny_backbone("colpali").card.eos_token  # the byte-level form of a line feed
+    for name in ("colpali", "jina-v4"):
+        assert "Ċ" in tiny_backbone(name).card.eos_token  # the byte-level form of a line feed
 
 
 def test_max_visual_tokens(checkpoints):
@@ -102,7 +110,7 @@ def test_colpali_takes_sizes_from_the_checkpoint(tmp_path):
     assert page.grid == (6, 6)
 
 
-@pytest.mark.parametrize("name", BACKBONES)
+@pytest.mark.parametrize("name", ["colpali", "colqwen2", "colqwen2.5", "jina-v4"])
 def test_ink_is_high_on_text_and_zero_on_paper(tiny_backbone, name):
     image = page_image((196, 196)).crop((0, 0, 196, 196))
     image.paste("white", (98, 0, 196, 196))
@@ -150,3 +158,23 @@ def test_a_checkpoint_of_another_class_is_refused(checkpoints):
         base.load_engine_model(
             colqwen2.ColQwen25Backbone.classes()[0], find_checkpoint(str(checkpoints("colqwen2")), None), torch.float32
         )
+
+
+def test_split_pages_have_no_grid_and_an_ink_for_every_tile(tiny_backbone):
+    """Landscape, 3 tiles wide and 2 high, text at the left: the other tiles are blank, the thumbnail is not."""
+    backbone = tiny_backbone("colsmol")
+    image = page_image((168, 112), seed=1)
+    image.paste("white", (56, 0, 168, 112))
+    (page,) = backbone.encode_pages([image])
+    assert page.grid is None
+    assert len(page.vectors) == (3 * 2 + 1) * 4
+    ink = page.signals["ink"].reshape(7, 4)
+    assert (ink.amax(1) > 0.02).tolist() == [True, False, False, True, False, False, True]
+
+
+def test_fewer_tiles_for_fewer_tokens(checkpoints):
+    small = registry.load(f"colsmol={checkpoints('colsmol')}", Options(device="cpu", max_visual_tokens=20))
+    (page,) = small.encode_pages([page_image((800, 800))])
+    assert len(page.vectors) == (2 * 2 + 1) * 4
+    with pytest.raises(PruneBoardError, match="at least 8 visual tokens"):
+        registry.load(f"colsmol={checkpoints('colsmol')}", Options(device="cpu", max_visual_tokens=7))

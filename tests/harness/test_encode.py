@@ -26,7 +26,7 @@ from harness.store.reader import Store
 from pruners.core.errors import CatalogError, PruneBoardError
 from tests.harness.benchmark_folder import write_benchmark
 
-BACKBONES = ["colpali", "colqwen2", "colqwen2.5"]
+BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from harness.backbones import probe
 from harness.backbones.probe import ATTENTION_NAME, ATTENTION_SIGNALS, Recorder
 from tests.harness.tiny_checkpoints import page_image
 
-BACKBONES = ["colpali", "colqwen2", "colqwen2.5"]
+BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
 TOLERANCE = 2e-5
 SIZES = [(200, 260), (300, 150), (120, 120)]
 

@@ -50,7 +50,7 @@ def measure(lengths: Sequence[int], *, repeat: int, threads: int, progress: Prog
 
 
 def run_one(way: str, tokens: int, repeat: int, threads: int) -> dict[str, float]:
-    """Build the decoder, run it `repeat` times one way; CPU seconds of the fastest pass and the peak of this process."""
+    """Build the decoder, run it `repeat` times one way; CPU seconds of the fastest pass, peak of the process."""
     import torch
 
     from harness.backbones import probe  # isort: skip (before transformers: it imports harness.compat)

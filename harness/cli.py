@@ -7,9 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands.bench import app as bench
-from harness.commands.encode import encode
-from harness.commands.import_vectors import import_vectors
+from harness.commands import bench, check, encode, import_vectors, listing, new_pruner
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -20,9 +18,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command()(encode)
-app.command("import-vectors")(import_vectors)
-app.add_typer(bench, name="bench")
+app.command()(encode.encode)
+app.command("import-vectors")(import_vectors.import_vectors)
+app.command()(check.check)
+app.command("new-pruner")(new_pruner.new_pruner)
+app.add_typer(listing.app, name="list")
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

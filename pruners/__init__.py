@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .core.declare import diagnostic, preset, pruner, reducer, scorer
     from .core.errors import PruneBoardError, PrunerError
     from .core.page import SIGNALS, Page, Window
+    from .core.proving import check_contract, synthetic_page
 
 _HOMES = {
     "apply": ("prune", "require"),
@@ -26,6 +27,7 @@ _HOMES = {
     "declare": ("diagnostic", "preset", "pruner", "reducer", "scorer"),
     "errors": ("PruneBoardError", "PrunerError"),
     "page": ("SIGNALS", "Page", "Window"),
+    "proving": ("check_contract", "synthetic_page"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -14,7 +14,7 @@ from pruners import Page, PruneBoardError, Reducer, reducer, unit
 @reducer("tome", paper="Bolya et al. 2023, Token Merging, arXiv 2210.09461")
 @dataclass(frozen=True)
 class ToMe(Reducer):
-    """Alternate vectors form two sets; the most similar pairs across them merge, weighted by size, round after round."""
+    """Alternate vectors form two sets; the most similar pairs across them merge, size-weighted, round after round."""
 
     rate: float = 0.1  # of the vectors merged in a round; the original merges 4-8 % in each of a ViT's layers
     renormalize: bool = True

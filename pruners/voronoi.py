@@ -26,7 +26,7 @@ def voronoi(page: Page, rng: np.random.Generator, samples: int = 2048) -> torch.
 
 @numba.njit(cache=True)
 def removal_order(similarity: np.ndarray) -> np.ndarray:
-    """Vectors (columns) in order of removal; of equally cheap ones the last goes first, so that ties favour low indices.
+    """Vectors (columns) in order of removal; of equally cheap ones the last goes first, so ties favour low indices.
 
     Only directions whose best or second vector went are scanned again: about samples · N steps in all.
     """

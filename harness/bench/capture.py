@@ -26,8 +26,20 @@ WAYS = {
     "ours": "ours, streaming",
 }
 
+COLUMNS = {
+    "tokens": "tokens",
+    "way": "way",
+    "seconds": "CPU s",
+    "time_ratio": "x",
+    "peak_mb": "peak MB",
+    "peak_ratio": "x",
+    "extra_mb": "extra MB",
+    "extra_ratio": "x",
+    "note": "",
+}
 
-def measure(lengths: Sequence[int], *, repeat: int, threads: int, progress: Progress = quiet) -> list[dict[str, Any]]:
+
+def measure(lengths: Sequence[int], *, repeats: int, threads: int, progress: Progress = quiet) -> list[dict[str, Any]]:
     """One row a length and way, with ratios to plain SDPA."""
     rows = []
     with progress("measurements", total=len(lengths) * len(WAYS), done=0) as advance:
@@ -39,7 +51,7 @@ def measure(lengths: Sequence[int], *, repeat: int, threads: int, progress: Prog
                 if need > 0.85 * free:
                     row["note"] = f"not run: needs about {need / 2**30:.0f} GB of {free / 2**30:.0f} GB free"
                 else:
-                    row |= _in_own_process(way, tokens, repeat, threads)
+                    row |= _in_own_process(way, tokens, repeats, threads)
                     plain = row if way == "sdpa" else plain
                     for name in ("seconds", "peak_mb", "extra_mb"):
                         label = {"seconds": "time", "peak_mb": "peak", "extra_mb": "extra"}[name]
@@ -49,8 +61,8 @@ def measure(lengths: Sequence[int], *, repeat: int, threads: int, progress: Prog
     return rows
 
 
-def run_one(way: str, tokens: int, repeat: int, threads: int) -> dict[str, float]:
-    """Build the decoder, run it `repeat` times one way; CPU seconds of the fastest pass, peak of the process."""
+def run_one(way: str, tokens: int, repeats: int, threads: int) -> dict[str, float]:
+    """Build the decoder, run it `repeats` times one way; CPU seconds of the fastest pass, peak of the process."""
     import torch
 
     from harness.backbones import probe  # isort: skip (before transformers: it imports harness.compat)
@@ -90,7 +102,7 @@ def run_one(way: str, tokens: int, repeat: int, threads: int) -> dict[str, float
             layer.self_attn.register_forward_hook(reduce_and_drop)
     before, best = _resident_mb("VmRSS"), float("inf")
     with torch.inference_mode():
-        for _ in range(repeat):
+        for _ in range(repeats):
             sums.clear()
             started = time.process_time()
             if way == "ours":
@@ -109,8 +121,8 @@ def run_one(way: str, tokens: int, repeat: int, threads: int) -> dict[str, float
     return {"seconds": round(best, 3), "peak_mb": round(peak, 1), "extra_mb": round(peak - before, 1)}
 
 
-def _in_own_process(way: str, tokens: int, repeat: int, threads: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "harness.bench.capture", way, str(tokens), str(repeat), str(threads)]
+def _in_own_process(way: str, tokens: int, repeats: int, threads: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "harness.bench.capture", way, str(tokens), str(repeats), str(threads)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         last = result.stderr.strip().splitlines()[-1:] or [f"exit status {result.returncode}"]

@@ -1,4 +1,4 @@
-"""`harness bench NAME`: measurements of the harness itself against its peers, side by side in one run."""
+"""`harness bench`: benchmarks that run a peer and us in one run on the same work, and print ratios."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ import typer
 
 from harness.console import people, print_rows
 
-app = typer.Typer(help="Measure the harness against its peers, in one run on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Benchmarks against peers, side by side in one run.", no_args_is_help=True)
 
 
-@app.callback()
-def bench() -> None:
-    """Keeps `capture` a subcommand while it is the only one."""
+@app.command()
+def pruners(
+    n: Annotated[int, typer.Option("-n", help="Vectors a page.")] = 1024,
+    dim: Annotated[int, typer.Option(help="Width of a vector.")] = 128,
+    repeats: Annotated[int, typer.Option(help="Pages timed for each method; the median is shown.")] = 7,
+    pruner: Annotated[list[str] | None, typer.Option(help="Only these (repeatable).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Milliseconds a page on one core, all standard budgets together, with the peer library where there is one."""
+    from harness.bench.pruners import COLUMNS, measure
+
+    rows = measure(n, dim, repeats, pruner)
+    print_rows(rows, COLUMNS, title=f"one page of {n} x {dim}, one core, CPU ms (median of {repeats})", as_json=as_json)
 
 
 @app.command()
 def capture(
     long: Annotated[bool, typer.Option(help="Also 12k tokens.")] = False,
     tokens: Annotated[list[int] | None, typer.Option(help="These lengths instead (repeatable).")] = None,
-    repeat: Annotated[int, typer.Option(help="Forward passes a measurement; the fastest counts.")] = 2,
+    repeats: Annotated[int, typer.Option(help="Forward passes a measurement; the fastest counts.")] = 2,
     threads: Annotated[int, typer.Option(help="Threads a process; 0 for all cores.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Time and peak memory of capturing attention: plain SDPA, eager all layers, eager a layer at a time, ours."""
-    from harness.bench.capture import LENGTHS, LONG, measure
+    """Time and memory of capturing attention: plain SDPA, eager with all maps, eager a layer at a time, ours."""
+    from harness.bench.capture import COLUMNS, LENGTHS, LONG, measure
     from harness.progress import bar
 
     lengths = tokens or [*LENGTHS, *([LONG] if long else [])]
-    rows = measure(lengths, repeat=repeat, threads=threads, progress=bar)
-    columns = {
-        "tokens": "tokens",
-        "way": "way",
-        "seconds": "CPU s",
-        "time_ratio": "x time",
-        "peak_mb": "peak MB",
-        "peak_ratio": "x peak",
-        "extra_mb": "extra MB",
-        "extra_ratio": "x extra",
-        "note": "",
-    }
-    print_rows(rows, columns, title="capturing attention (ratios to plain SDPA)", as_json=json)
-    if not json:
+    rows = measure(lengths, repeats=repeats, threads=threads, progress=bar)
+    print_rows(rows, COLUMNS, title="capturing attention; x is the ratio to plain SDPA", as_json=as_json)
+    if not as_json:
         people.print("extra: above the process with its model loaded, before the first forward pass")

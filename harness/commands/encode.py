@@ -11,9 +11,7 @@ from harness.console import people, print_rows
 
 
 def encode(
-    backbone: Annotated[
-        str, typer.Option(help="Name, name=checkpoint[@revision] (folder or Hugging Face id), or your_file.py[:name].")
-    ],
+    backbone: Annotated[str, typer.Option(help="Name, name=folder, name=id@revision (Hugging Face), or your_file.py.")],
     benchmark: Annotated[Path, typer.Option(help="Folder in ViDoRe's layout: corpus, queries, qrels as parquet.")],
     store: Annotated[
         Path | None, typer.Option(help="Folder of stores; default $PRUNEBOARD_STORES or the cache.")
@@ -24,10 +22,10 @@ def encode(
     batch_size: Annotated[int | None, typer.Option(help="Pages at once; by memory, halved when too many.")] = None,
     vectors: Annotated[str, typer.Option(help="Precision of the vectors on disk: float16 or float32.")] = "float16",
     attention_from: Annotated[
-        str | None, typer.Option(help="Read the signals from this base model (checkpoint[@revision]) instead.")
+        str | None, typer.Option(help="Read attention from this base model (folder or id@revision), or from `base`.")
     ] = None,
     repair: Annotated[bool, typer.Option(help="Encode damaged shards again.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Encode the pages and queries of a benchmark once; everything else reads the store.
 
@@ -70,4 +68,4 @@ def encode(
         "signals": [f"{name} x {rows}" for name, rows in result.signals.items()],
     }
     columns = {"pages": "pages", "queries": "queries", "vectors": "vectors", "megabytes": "MB", "signals": "signals"}
-    print_rows([row], columns, title=str(result.folder), as_json=json)
+    print_rows([row], columns, title=str(result.folder), as_json=as_json)

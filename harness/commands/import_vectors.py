@@ -17,7 +17,7 @@ def import_vectors(
     name: Annotated[str, typer.Option(help="What made the vectors: the retriever's name.")],
     vectors: Annotated[str, typer.Option(help="Precision on disk: float16 or float32.")] = "float16",
     note: Annotated[str, typer.Option(help="Anything worth keeping in the manifest.")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Make a store from page and query vectors, without any model. Methods that need other signals are refused."""
     from harness.store.import_vectors import import_vectors as run
@@ -33,4 +33,4 @@ def import_vectors(
         "signals": [f"{name} x {rows}" for name, rows in store.signals.items()],
     }
     columns = {key: key for key in ("pages", "queries", "vectors", "dim", "signals")}
-    print_rows([row], columns, title=str(store.folder), as_json=json)
+    print_rows([row], columns, title=str(store.folder), as_json=as_json)

@@ -58,7 +58,7 @@ class Merged:
 
 @dataclass(frozen=True)
 class Given:
-    """What a method may ask for beside the page, by naming it as an argument: `rng`, or (diagnostics only) `queries`."""
+    """What a method may ask for beside the page by naming it as an argument: `rng`, or (diagnostics) `queries`."""
 
     page_id: str
     seed: int
@@ -102,7 +102,7 @@ class Pruner:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The signals (or `grid`) this instance reads. A composition reads nothing itself: it needs what its parts do."""
+        """The signals (or `grid`) this instance reads. A composition needs what its parts do, and nothing else."""
         if parts := self.parts():
             return tuple(dict.fromkeys(need for part in parts for need in part.needs))
         return self.declaration.needs

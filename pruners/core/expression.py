@@ -126,7 +126,7 @@ class _Reader:
             integer = token.text.lstrip("-").isdigit()
             return Node(token.at, value=int(token.text) if integer else float(token.text))
         if token.kind == "range":
-            return Node(token.at, value=Window.parse(token.text))
+            return Node(token.at, value=token.text)  # a window, if the field takes one
         if token.kind == "string":
             return Node(token.at, value=token.text[1:-1])
         raise _error(self.text, token.at, "expected a value")

@@ -28,7 +28,7 @@ SIGNALS = {
 
 @dataclass(frozen=True)
 class Page:
-    """One page: `vectors [N, d]` (float32), its patch `grid` (rows, cols) if there is one, `signals` by name `[L, N]`."""
+    """`vectors [N, d]` (float32), the patch `grid` (rows, cols) if there is one, `signals` by name `[L, N]`."""
 
     id: str
     vectors: torch.Tensor
@@ -59,7 +59,7 @@ class Page:
         """A hash of all tensor contents, cheap enough (about 10 GB/s) to guard every pruner call."""
         digest = xxhash.xxh3_64()
         for tensor in (self.vectors, *self.signals.values()):
-            digest.update(tensor.contiguous().numpy())
+            digest.update(tensor.contiguous().numpy().data)
         return digest.intdigest()
 
 
@@ -75,7 +75,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.start < 0 or (self.stop is not None and self.stop <= self.start):
-            raise PruneBoardError(f"a window of layers must be [start, stop) with 0 <= start < stop, not {self!r}")
+            raise PruneBoardError(f"layers [{self.start}, {self.stop}) are no window: it needs 0 <= start < stop")
 
     @classmethod
     def parse(cls, text: str) -> Window:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
-
-torch.set_num_threads(1)  # tiny tensors: a second thread costs more than it gives, and forked children need one
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ patch geometry and the vocabulary, or the probe is refused before any page is en
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -6,6 +6,8 @@ hard-coded that the checkpoint's own config or processor states.
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,6 @@ import torch
 from PIL import Image
 from safetensors import safe_open
 
-from harness import compat  # noqa: F401
 from harness.backbones.checkpoint import ADAPTER, Checkpoint, CheckpointError, rows_of_weight
 from harness.backbones.contract import Card, EncodedPage, Options
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing

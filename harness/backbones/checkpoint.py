@@ -92,8 +92,11 @@ def _folder_of(name: str, revision: str | None) -> Path:
     try:
         return Path(snapshot_download(name, revision=revision))
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        wanted = f"config.json, {WEIGHTS[0]} (or its shards), {PROCESSOR[0]}, tokenizer.json"
-        why = f"is not on this disk and could not be downloaded ({type(error).__name__}); missing: {wanted}"
+        weights = f"config.json and {WEIGHTS[0]} or its shards (of an adapter: {' and '.join(ADAPTER)})"
+        why = (
+            f"is not on this disk and could not be downloaded ({type(error).__name__}); "
+            f"missing: {weights}, {PROCESSOR[0]}, tokenizer.json"
+        )
         raise CheckpointError(_absent(name, revision, why)) from error
 
 

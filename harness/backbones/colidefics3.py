@@ -6,6 +6,8 @@ by the stock retriever, so all are visual tokens here; together they form no rec
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import math
 from typing import Any
 

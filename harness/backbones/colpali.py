@@ -6,6 +6,8 @@ from `embedding_dim` in its config if it has one (colpali-engine itself always m
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,6 +6,8 @@ one-dimensional positions.
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 from typing import Any
 
 import torch

@@ -12,6 +12,8 @@ Logits and sums are float32 whatever the weights are: bfloat16 sums lose the ran
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +23,6 @@ from typing import Any
 
 import torch
 
-from harness import compat  # noqa: F401
 from pruners.core.errors import PruneBoardError
 
 ATTENTION_NAME = "pruneboard_probe"

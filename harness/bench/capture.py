@@ -6,6 +6,8 @@ prompt. The vision tower is left out, since all ways run it alike and it would o
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import json
 import subprocess
 import sys
@@ -64,10 +66,10 @@ def measure(lengths: Sequence[int], *, repeats: int, threads: int, progress: Pro
 def run_one(way: str, tokens: int, repeats: int, threads: int) -> dict[str, float]:
     """Build the decoder, run it `repeats` times one way; CPU seconds of the fastest pass, peak of the process."""
     import torch
-
-    from harness.backbones import probe  # isort: skip (before transformers: it imports harness.compat)
     from transformers import Qwen2VLTextConfig
     from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel
+
+    from harness.backbones import probe
 
     if threads:
         torch.set_num_threads(threads)

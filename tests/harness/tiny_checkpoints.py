@@ -6,6 +6,8 @@ feature of the big ones: grouped-query attention, several layers, more than one 
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import json
 from pathlib import Path
 
@@ -13,8 +15,6 @@ import torch
 from PIL import Image, ImageDraw
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-from harness import compat  # noqa: F401
 
 CORPUS = [
     "Query: what is the total revenue of the energy report in 2021?",

@@ -19,7 +19,7 @@ from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import Backbone, EncodedPage
 from harness.benchmarks.folder import Benchmark
 from harness.progress import Progress, quiet
-from harness.store.format import MANIFEST, StoreError, read_manifest, store_key
+from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
 from harness.store.reader import Store
 from harness.store.writer import SHARD_PAGES, StoreWriter
 from pruners.core.errors import PruneBoardError
@@ -74,6 +74,8 @@ def encode(
     )
     with writer:
         _check_damage(writer, repair)
+        for twin in _stores_of_the_same_pages(root, writer):
+            writer.adopt(twin)
         wanted = writer.wanted()
         size = writer.manifest.about["batch_size"]
         with progress("pages", total=len(benchmark.page_ids), done=len(benchmark.page_ids) - len(wanted)) as advance:
@@ -125,6 +127,30 @@ def _encode_queries(writer: StoreWriter, backbone: Backbone, queries: Mapping[st
     writer.add_queries(ids, vectors)
 
 
+def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
+    """Other stores whose page shards would be the very same: benchmarks may share a corpus (ViDoRe's ESG reports)."""
+    ours = writer.manifest
+    if len(ours.shards) == ours.shard_count:
+        return []
+    twins = []
+    for path in sorted(root.glob(f"*/{MANIFEST}")):
+        if path.parent == writer.folder:
+            continue
+        try:
+            theirs = read_manifest(path.parent)
+        except StoreError:  # damaged, or of another release: not this store's business, and no help to it
+            continue
+        if _determines_pages(theirs) == _determines_pages(ours):
+            twins.append(path.parent)
+    return twins
+
+
+def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
+    corpus = manifest.identity.get("benchmark", {}).get("corpus")
+    backbone = manifest.identity.get("backbone")
+    return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
+
+
 def _check_damage(writer: StoreWriter, repair: bool) -> None:
     damaged = writer.damaged()
     if damaged and not repair:
@@ -157,7 +183,7 @@ def _about(folder: Path, backbone: Backbone, benchmark: Benchmark, batch_size: i
     return {
         "checkpoint": backbone.card.checkpoint,
         "device": str(getattr(backbone, "device", "unknown")),
-        "attention": "SDPA; signals from the rows' log-sum-exp in tiles, or row blocks where the kernel gives none",
+        "attention": getattr(backbone, "attention_path", "not stated"),
         "pages": len(benchmark.page_ids),
         "queries": len(benchmark.queries),
         "dropped_queries": benchmark.dropped_queries,

@@ -46,7 +46,7 @@ class ProbedByBase:
     """A backbone whose attention comes from another model over the same tokens."""
 
     def __init__(self, retriever: EngineBackbone, source: str, revision: str | None) -> None:
-        self.retriever, self.device = retriever, retriever.device
+        self.retriever, self.device, self.attention_path = retriever, retriever.device, retriever.attention_path
         self.checkpoint = find_checkpoint(source, revision, processor=False)
         self.config = retriever.config_class().from_pretrained(str(self.checkpoint.folder))
         _check_alignment(retriever.config, self.config, retriever.name, source)

@@ -133,6 +133,11 @@ class EngineBackbone:
         )
 
     @property
+    def attention_path(self) -> str:
+        sums = "tiles from the flash kernel's log-sum-exp" if self.device.type == "cpu" else "row blocks"
+        return f"SDPA; column sums in float32 by {sums}"
+
+    @property
     def page_prompt(self) -> str:
         return self.processor.visual_prompt_prefix
 

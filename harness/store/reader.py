@@ -34,6 +34,10 @@ class Store:
         self._open: dict[str, Any] = {}
         self._offsets: dict[tuple[str, str], list[int]] = {}
 
+    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
+        """Sent to a worker process as its folder; the worker maps the files itself."""
+        return Store, (self.folder,)
+
     def __len__(self) -> int:
         return len(self.manifest.page_ids)
 

@@ -11,6 +11,8 @@ byte-identical to one written without interruption.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,6 +122,30 @@ class StoreWriter:
         """Drop damaged files, so that `wanted()` names their pages again."""
         self.manifest = self.manifest.without_shards(files)
         write_manifest(self.folder, self.manifest)
+
+    def adopt(self, other: Path) -> int:
+        """Link the missing page shards from another finished store of the same pages; how many were taken.
+
+        The caller vouches that the two stores' pages were encoded alike; ids and checksums are compared here.
+        """
+        theirs, taken = read_manifest(other), 0
+        for index, shard in sorted(theirs.shards.items()):
+            if index in self.manifest.shards or shard.ids != self.manifest.pages_of(index):
+                continue
+            target = self.folder / shard.file
+            target.unlink(missing_ok=True)
+            try:
+                os.link(other / shard.file, target)
+            except OSError:  # another disk, or one without links
+                shutil.copyfile(other / shard.file, target)
+            if file_checksum(target) != shard.checksum:
+                target.unlink()
+                continue
+            self.manifest = replace(self.manifest, dim=theirs.dim, signals=theirs.signals).with_shard(index, shard)
+            taken += 1
+        if taken:
+            write_manifest(self.folder, self.manifest)
+        return taken
 
     def wanted(self) -> list[str]:
         """The pages still to be added, in the order they must be added."""

@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,29 @@ def test_other_settings_get_another_store(tmp_path, checkpoints, tiny_backbone, 
         store_folder(tmp_path, tiny_backbone("colqwen2"), benchmark, "float32"),
     }
     assert len(folders) == 4
+
+
+def test_benchmarks_with_the_same_pages_share_the_work(tmp_path, tiny_backbone, benchmark_folder, monkeypatch):
+    """A twin with other queries links the page shards, and is the store it would have been."""
+    backbone, benchmark = tiny_backbone("colpali"), read_folder(benchmark_folder)
+    twin = replace(benchmark, name="twin", queries={"9": "table 3"}, content={**benchmark.content, "queries": "other"})
+    alone = encode(backbone, twin, tmp_path / "alone", shard_pages=4)
+    encode(backbone, benchmark, tmp_path / "shared", shard_pages=4)
+    monkeypatch.setattr(type(backbone), "encode_pages", lambda *_: pytest.fail("a page was encoded twice"))
+    shared = encode(backbone, twin, tmp_path / "shared", shard_pages=4)
+    assert content(shared.folder) == content(alone.folder)
+    other_precision = store_folder(tmp_path / "shared", backbone, twin, "float32", 4)
+    with pytest.raises(pytest.fail.Exception, match="encoded twice"):
+        encode(backbone, twin, tmp_path / "shared", shard_pages=4, vector_dtype="float32")
+    assert not read_manifest(other_precision).shards
+
+
+def test_the_example_in_the_documentation_works(tmp_path, benchmark_folder):
+    text = (Path(__file__).parents[2] / "docs" / "backbones.md").read_text()
+    code = text.split("```python\n# my_retriever.py\n")[1].split("```")[0]
+    (tmp_path / "my_retriever.py").write_text(code)
+    store = encode(registry.load(str(tmp_path / "my_retriever.py")), read_folder(benchmark_folder), tmp_path)
+    assert store.page(0).vectors.shape == (4, 3)
 
 
 def test_an_unreadable_image_is_named_and_what_was_done_stays(tmp_path, tiny_backbone):

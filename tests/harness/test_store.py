@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import resource
 from pathlib import Path
 
@@ -214,6 +215,13 @@ def test_disk_full_keeps_what_was_done(tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [MANIFEST, "pages-00000.safetensors"]
     assert list(read_manifest(tmp_path).shards) == [0]
+
+
+def test_a_store_travels_to_a_worker_process(tmp_path):
+    write_store(tmp_path)
+    store = Store(tmp_path)
+    store.page(0)
+    assert torch.equal(pickle.loads(pickle.dumps(store)).page(7).vectors, store.page(7).vectors)
 
 
 def test_opening_reads_no_vectors(tmp_path):

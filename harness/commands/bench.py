@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.console import print_rows
+from harness.console import people, print_rows
 
 app = typer.Typer(help="Benchmarks against peers, side by side in one run.", no_args_is_help=True)
 
@@ -24,3 +24,22 @@ def pruners(
 
     rows = measure(n, dim, repeats, pruner)
     print_rows(rows, COLUMNS, title=f"one page of {n} x {dim}, one core, CPU ms (median of {repeats})", as_json=as_json)
+
+
+@app.command()
+def capture(
+    long: Annotated[bool, typer.Option(help="Also 12k tokens.")] = False,
+    tokens: Annotated[list[int] | None, typer.Option(help="These lengths instead (repeatable).")] = None,
+    repeats: Annotated[int, typer.Option(help="Forward passes a measurement; the fastest counts.")] = 2,
+    threads: Annotated[int, typer.Option(help="Threads a process; 0 for all cores.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Time and memory of capturing attention: plain SDPA, eager with all maps, eager a layer at a time, ours."""
+    from harness.bench.capture import COLUMNS, LENGTHS, LONG, measure
+    from harness.progress import bar
+
+    lengths = tokens or [*LENGTHS, *([LONG] if long else [])]
+    rows = measure(lengths, repeats=repeats, threads=threads, progress=bar)
+    print_rows(rows, COLUMNS, title="capturing attention; x is the ratio to plain SDPA", as_json=as_json)
+    if not as_json:
+        people.print("extra: above the process with its model loaded, before the first forward pass")

@@ -46,6 +46,22 @@ def pruners(
 
 
 @app.command()
+def backbones(
+    backbone: Annotated[Path | None, typer.Option(help="A file with more backbones; it is read, not run.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
+    from harness.backbones.registry import catalogue
+
+    rows = [
+        {"name": entry.name, **entry.options, "source": entry.source, "place": entry.place}
+        for entry in catalogue(backbone).values()
+    ]
+    columns = {"name": "backbone", "checkpoint": "checkpoint", "layers": "layers", "dim": "dim", "signals": "signals"}
+    print_rows(rows, columns, title=f"{len(rows)} backbones", as_json=as_json)
+
+
+@app.command()
 def budgets(as_json: Json = False) -> None:
     """Budgets: the fractions of a page's vectors kept. 1.0, the full model, always runs beside them."""
     from pruners.core.budget import STANDARD, SWEEP, keep_count

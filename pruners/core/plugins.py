@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Collection, Iterable
@@ -22,6 +23,9 @@ from types import ModuleType
 from typing import Any
 
 from .errors import CatalogError
+
+NAMES = {"backbone": r"[A-Za-z_][\w.-]*"}
+"""What a name may look like, by decorator, where it need not be a word that the text form of a pruner can hold."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def _literals(path: Path, call: ast.Call) -> tuple[str, dict[str, Any]]:
             f'{path}:{call.lineno}: the decorator must be written out, as in @{_called(call)}("name", needs=("eos",)), '
             "so that it can be read without running the file"
         ) from error
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not re.fullmatch(NAMES.get(_called(call), r"[^\W\d]\w*"), name):
         raise CatalogError(f"{path}:{call.lineno}: a name must be a word of letters, digits and _, not {name!r}")
     return name, options
 

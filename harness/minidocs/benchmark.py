@@ -63,8 +63,11 @@ BENCHMARKS: Mapping[str, tuple[Recipe, ...]] = {
 
 def build(recipe: Recipe) -> Dataset:
     rng = random.Random(f"minidocs/{recipe.name}")
-    pages = make_corpus(rng, recipe.layouts, recipe.pages)
-    asks = _one_ask_a_page(pages, rng) if recipe.one_query_a_page else _asks(recipe, pages, rng)
+    if recipe.one_query_a_page:
+        pages, asks = _answerable_pages(recipe, rng)
+    else:
+        pages = make_corpus(rng, recipe.layouts, recipe.pages)
+        asks = _asks(recipe, pages, rng)
     queries: list[Query] = []
     qrels: dict[int, dict[int, int]] = {}
     for place, ask in enumerate(asks):
@@ -77,7 +80,7 @@ def build(recipe: Recipe) -> Dataset:
 
 
 def grades(ask: Ask, pages: Sequence[PageSpec], gold: str) -> dict[int, int]:
-    """The one rule of the qrels: pages with every fact; if graded these are 2, and those that miss only the last are 1."""
+    """The one rule of the qrels: pages with every fact; if graded they are 2, pages that miss only the last 1."""
     if gold != "graded":
         return dict.fromkeys(answers(ask, pages), 1)
     core = Ask(ask.kind, ask.facts[:-1], ask.synonym)
@@ -85,7 +88,7 @@ def grades(ask: Ask, pages: Sequence[PageSpec], gold: str) -> dict[int, int]:
 
 
 def _asks(recipe: Recipe, pages: list[PageSpec], rng: random.Random) -> list[Ask]:
-    """Questions of all kinds in turn, about pages in random order; a kind that the pages cannot serve is passed over."""
+    """Questions of all kinds in turn, about pages in random order; a kind that a page cannot serve is passed over."""
     asks: list[Ask] = []
     targets: list[int] = []
     for attempt in range(100 * recipe.asks):
@@ -95,7 +98,9 @@ def _asks(recipe: Recipe, pages: list[PageSpec], rng: random.Random) -> list[Ask
         ask = _ask(recipe, pages, targets.pop(), KINDS[attempt % len(KINDS)], rng)
         if ask is not None and all(set(ask.facts) != set(other.facts) for other in asks):
             asks.append(ask)
-    raise PruneBoardError(f"dataset {recipe.name!r}: only {len(asks)} of {recipe.asks} questions found; give it more pages")
+    raise PruneBoardError(
+        f"dataset {recipe.name!r}: only {len(asks)} of {recipe.asks} questions found; give it more pages"
+    )
 
 
 def _ask(recipe: Recipe, pages: list[PageSpec], target: int, kind: str, rng: random.Random) -> Ask | None:
@@ -109,13 +114,17 @@ def _ask(recipe: Recipe, pages: list[PageSpec], target: int, kind: str, rng: ran
     return ask if len(answers(ask, pages)) < len(grades(ask, pages, "graded")) <= 8 else None
 
 
-def _one_ask_a_page(pages: list[PageSpec], rng: random.Random) -> list[Ask]:
-    asks = []
-    for target in range(len(pages)):
-        kinds = (*rng.sample(KINDS, len(KINDS)), *KINDS)
-        found = (ask_for_one(pages, target, kind, rng, tries=40) for kind in kinds)
+def _answerable_pages(recipe: Recipe, rng: random.Random) -> tuple[list[PageSpec], list[Ask]]:
+    """Pages that alone answer some question, each with one. Drawn from a larger set: a near-twin may say less."""
+    candidates = make_corpus(rng, recipe.layouts, 2 * recipe.pages)
+    pages: list[PageSpec] = []
+    asks: list[Ask] = []
+    for target in range(len(candidates)):
+        if len(pages) == recipe.pages:
+            return pages, asks
+        found = (ask_for_one(candidates, target, kind, rng) for kind in rng.sample(KINDS, len(KINDS)))
         ask = next((ask for ask in found if ask is not None), None)
-        if ask is None:
-            raise PruneBoardError(f"calibration page {target} has no question that it alone answers; change the seed")
-        asks.append(ask)
-    return asks
+        if ask is not None:
+            pages.append(candidates[target])
+            asks.append(ask)
+    raise PruneBoardError(f"dataset {recipe.name!r}: only {len(pages)} of {recipe.pages} pages answer a question alone")

@@ -125,10 +125,10 @@ class Canvas:
         heights = [rng.uniform(0.25, 0.95) * (bottom - top - 8) for _ in range(steps)]
         xs = [left + 8 + i * (right - left - 14) / (steps - 1 if chart.kind == "line" else steps) for i in range(steps)]
         if chart.kind == "bar":
-            for x, height in zip(xs, heights, strict=True):
-                self.draw.rectangle((round(x), round(bottom - 4 - height), round(x) + 7, bottom - 4), fill=colour)
+            for at, height in zip(xs, heights, strict=True):
+                self.draw.rectangle((round(at), round(bottom - 4 - height), round(at) + 7, bottom - 4), fill=colour)
             return
-        points = [(round(x), round(bottom - 4 - height)) for x, height in zip(xs, heights, strict=True)]
+        points = [(round(at), round(bottom - 4 - height)) for at, height in zip(xs, heights, strict=True)]
         self.draw.line(points, fill=colour, width=2)
         for x, y in points:
             self.draw.ellipse((x - 2, y - 2, x + 2, y + 2), fill=colour)

@@ -37,7 +37,9 @@ def render(page: PageSpec, rng: random.Random) -> Rendered:
     facts = {word.lower() for word in (*page.words, *page.side, page.country, page.year)}
     if drawn != facts or {c.chart for c in canvas.charts} != set(page.charts):
         raise PruneBoardError(f"the {page.layout} layout drew {sorted(drawn)} for a page that says {sorted(facts)}")
-    return Rendered(canvas.image.quantize(palette=palette(), dither=Image.Dither.NONE), tuple(canvas.words), tuple(canvas.charts))
+    return Rendered(
+        canvas.image.quantize(palette=palette(), dither=Image.Dither.NONE), tuple(canvas.words), tuple(canvas.charts)
+    )
 
 
 def prose(required: list[str], repeats: list[str], count: int, rng: random.Random) -> list[str]:
@@ -166,7 +168,11 @@ def _slide(canvas: Canvas, page: PageSpec, rng: random.Random) -> None:
     for place, bullet in enumerate(bullets):
         row = 4 + place * step
         canvas.fill((LEFT, row * ROW + 5, LEFT + 5, row * ROW + 10), INK)
-        words = [bullet, rng.choice([w for w in (*FILLERS, *everything) if w != bullet])] if rng.random() < 0.6 else [bullet]
+        words = (
+            [bullet, rng.choice([w for w in (*FILLERS, *everything) if w != bullet])]
+            if rng.random() < 0.6
+            else [bullet]
+        )
         canvas.line(words, LEFT + 12, row, right, size=11)
     _place_and_year(canvas, page, 13, rng)
 
@@ -191,7 +197,9 @@ def _article(canvas: Canvas, page: PageSpec, rng: random.Random) -> None:
 
 
 def _figure(rng: random.Random) -> str:
-    return rng.choice((f"{rng.randrange(1, 99)}.{rng.randrange(10)}", f"{rng.randrange(10, 999)}", f"{rng.randrange(1, 99)}%"))
+    return rng.choice(
+        (f"{rng.randrange(1, 99)}.{rng.randrange(10)}", f"{rng.randrange(10, 999)}", f"{rng.randrange(1, 99)}%")
+    )
 
 
 _LAYOUT: dict[str, Callable[[Canvas, PageSpec, random.Random], None]] = {

@@ -31,8 +31,14 @@ _TEMPLATES = {
     ),
     ("title", "english"): ("report titled {things} {where}", "show the report on {things} {where}"),
     ("title", "french"): ("rapport intitulé {things} {where}", "le rapport sur {things} {where}"),
-    ("chart", "english"): ("{colour} {kind} chart of {things} {where}", "show the {colour} {kind} chart about {things} {where}"),
-    ("chart", "french"): ("graphique en {kind} {colour} sur {things} {where}", "quelle page avec {kind} {colour} pour {things} {where}"),
+    ("chart", "english"): (
+        "{colour} {kind} chart of {things} {where}",
+        "show the {colour} {kind} chart about {things} {where}",
+    ),
+    ("chart", "french"): (
+        "graphique en {kind} {colour} sur {things} {where}",
+        "quelle page avec {kind} {colour} pour {things} {where}",
+    ),
 }
 _AND = {"english": "and", "french": "et"}
 _IN = {"english": "in", "french": "en"}
@@ -136,7 +142,7 @@ def ask_for_one(corpus: Sequence[PageSpec], target: int, kind: str, rng: random.
 def ask_for_several(
     corpus: Sequence[PageSpec], target: int, kind: str, rng: random.Random, fewest: int, most: int, tries: int = 12
 ) -> Ask | None:
-    """A question that the target and between `fewest - 1` and `most - 1` other pages answer: facts dropped until it fits."""
+    """A question that the target and between `fewest - 1` and `most - 1` others answer: drops facts until it fits."""
     for _ in range(tries):
         ask = _ASK[kind](corpus[target], rng)
         while ask is not None and len(ask.facts) > 2 and len(answers(ask, corpus)) < fewest:

@@ -1,12 +1,13 @@
 """What a page says, before it is drawn: its words, its place and year, its charts. Also families of near-twin pages.
 
-A query is answered by the pages whose facts contain all of the query's facts; that one rule (`satisfies`) makes the
-qrels. Pages come in families whose members differ in one or two facts: the hard negatives of each other.
+A query is answered by the pages whose facts contain all of the query's facts; that one rule makes the qrels.
+Pages come in families whose members differ in one or two facts: the hard negatives of each other.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,15 +49,11 @@ class PageSpec:
     def topic(self) -> str:
         return TOPIC_OF[self.words[0]].name
 
-    @property
+    @functools.cached_property
     def facts(self) -> frozenset[str]:
         """Everything a query can ask of this page: drawn words, charts, and the topic, which is not drawn."""
         charts = (chart.fact for chart in self.charts)
         return frozenset((*self.words, *self.side, self.country, self.year, f"topic {self.topic}", *charts))
-
-
-def satisfies(page: PageSpec, facts: Iterable[str]) -> bool:
-    return page.facts.issuperset(facts)
 
 
 def make_page(rng: random.Random, layout: str) -> PageSpec:

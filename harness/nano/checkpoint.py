@@ -1,4 +1,4 @@
-"""The nano model in colpali-engine's own classes: configuration, tokenizer, processor, and the folder they are saved to.
+"""The nano model in colpali-engine's own classes: configuration, tokenizer, processor, and their folder.
 
 ColPali hard-codes an output dimension of 128; everything else is small. One word is one token.
 """
@@ -48,7 +48,8 @@ def build_image_processor() -> SiglipImageProcessor:
     processor = SiglipImageProcessor(
         size={"height": SIDE, "width": SIDE}, image_mean=[PIXEL_MEAN] * 3, image_std=[PIXEL_STD] * 3
     )
-    processor.image_seq_length = GRID * GRID
+    # PaliGemma's processor asks its image processor how many tokens an image becomes.
+    processor.image_seq_length = GRID * GRID  # type: ignore[attr-defined]
     return processor
 
 
@@ -82,10 +83,7 @@ def build_config(tokenizer: PreTrainedTokenizerFast) -> PaliGemmaConfig:
         projection_dim=WIDTH,
         hidden_size=WIDTH,
         vocab_size=vocabulary,
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        image_token_index=SPECIAL.index("<image>"),
     )
 
 

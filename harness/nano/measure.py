@@ -33,7 +33,7 @@ def encode_pages(model: ColPali, processor: ColPaliProcessor, images: Sequence[I
 @torch.inference_mode()
 def encode_queries(model: ColPali, processor: ColPaliProcessor, texts: Sequence[str]) -> list[torch.Tensor]:
     """Vectors of all tokens of the query template, one tensor `[tokens, dim]` a query."""
-    vectors = []
+    vectors: list[torch.Tensor] = []
     for start in range(0, len(texts), 4 * BATCH):
         batch = tokenize(processor, texts[start : start + 4 * BATCH])
         encoded = model(**batch)

@@ -20,10 +20,12 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder of the run: state to resume from, log.")] = Path("runs/nano"),
     ship_to: Annotated[Path, typer.Option(help="Checkpoint folder to write at the end.")] = FOLDER,
     seed: int = DEFAULTS.seed,
+    threads: Annotated[int, typer.Option(help="Torch threads; drawing has its own.")] = DEFAULTS.threads,
     reading_steps: int = DEFAULTS.reading_steps,
     contrast_steps: int = DEFAULTS.contrast_steps,
 ) -> None:
-    train(Settings(seed=seed, reading_steps=reading_steps, contrast_steps=contrast_steps), out, ship_to)
+    settings = Settings(seed=seed, threads=threads, reading_steps=reading_steps, contrast_steps=contrast_steps)
+    train(settings, out, ship_to)
 
 
 if __name__ == "__main__":

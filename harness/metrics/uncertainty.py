@@ -1,8 +1,9 @@
-"""How sure one can be: a paired bootstrap over queries, stratified by data set.
+"""How sure one can be: a paired bootstrap over queries, stratified by data set and language.
 
 Every method is evaluated on the same resampled queries, so that differences between methods are much sharper than the
-methods' own intervals. Queries are drawn with replacement within each data set; a benchmark's figure is the mean over
-its data sets of each data set's figure, and retention is a ratio of data-set means before that mean is taken.
+methods' own intervals. Queries are drawn with replacement within each language of each data set. The order of averages
+is MTEB's: the mean of a data set is the mean of its languages' means, a benchmark's the mean of its data sets'; retention
+is a ratio of data-set means before that last mean is taken.
 """
 
 from __future__ import annotations
@@ -57,17 +58,19 @@ class Comparison:
         return gap.low <= 0 <= gap.high
 
 
-def compare(
-    per_query: Sequence[np.ndarray], full: Sequence[np.ndarray], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Comparison:
-    """Bootstrap all cells together. `per_query[d] [cells, queries of d]`, `full[d] [queries of d]`: NDCG@5, say."""
+def compare(data_sets: Sequence[Sequence[np.ndarray]], *, resamples: int = RESAMPLES, seed: int = SEED) -> Comparison:
+    """Bootstrap all cells together.
+
+    `data_sets[d][l] [cells + 1, queries]` holds NDCG@5, say, of every query in language l of data set d; the last row
+    is the full model's.
+    """
     rng = np.random.default_rng(seed)
-    cells = len(per_query[0])
-    stacked = [np.vstack([values, reference]) for values, reference in zip(per_query, full, strict=True)]
-    ndcg, retention = _figures([values.mean(1)[None] for values in stacked])
+    cells = len(data_sets[0][0]) - 1
+    ndcg, retention = _figures([np.mean([values.mean(1) for values in subsets], axis=0)[None] for subsets in data_sets])
     ndcg_replicates, retention_replicates = np.empty((resamples, cells)), np.empty((resamples, cells))
     for rows in _chunks(resamples):
-        means = [_resampled_means(rng, values, rows.stop - rows.start) for values in stacked]
+        size = rows.stop - rows.start
+        means = [np.mean([_resampled_means(rng, values, size) for values in subsets], axis=0) for subsets in data_sets]
         ndcg_replicates[rows], retention_replicates[rows] = _figures(means)
     return Comparison(ndcg[0], ndcg_replicates, retention[0], retention_replicates)
 

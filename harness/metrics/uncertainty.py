@@ -1,9 +1,9 @@
 """How sure one can be: a paired bootstrap over queries, stratified by data set and language.
 
 Every method is evaluated on the same resampled queries, so that differences between methods are much sharper than the
-methods' own intervals. Queries are drawn with replacement within each language of each data set. The order of averages
-is MTEB's: the mean of a data set is the mean of its languages' means, a benchmark's the mean of its data sets'; retention
-is a ratio of data-set means before that last mean is taken.
+methods' own intervals. Queries are drawn with replacement within each language of each data set. Averages are taken in
+MTEB's order: the mean of a data set is the mean of its languages' means, a benchmark's the mean of its data sets';
+retention is a ratio of data-set means before that last mean is taken.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from harness.evaluation.summary import summarise
 from harness.progress import Progress
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
-from pruners import SWEEP
+from pruners import SWEEP, unit
 
 COLUMNS = {"stage": "stage", "seconds": "s", "cpu_seconds": "CPU s"}
 METHODS = ("random", "eos", "ink", "uniform_grid", "first_k")
@@ -113,7 +113,7 @@ def _benchmark(shape: Shape) -> Benchmark:
 
 def _store(folder: Path, shape: Shape, task: Benchmark, progress: Progress) -> Store:
     where = folder / f"{shape.name}-{shape.pages}-{shape.queries}"
-    identity = {"synthetic": [shape.name, shape.pages, shape.queries]}
+    identity = {"synthetic": 2, "shape": [shape.name, shape.pages, shape.queries]}
     with StoreWriter(where, identity, task.page_ids) as writer:
         wanted = writer.wanted()
         with progress(f"{shape.name}: write", total=len(wanted), done=0) as advance:
@@ -127,17 +127,24 @@ def _store(folder: Path, shape: Shape, task: Benchmark, progress: Progress) -> S
 
 def _pages(wanted: list[str]) -> Iterator[EncodedPage]:
     for page in wanted:
-        generator = torch.Generator().manual_seed(int(page[1:]))
-        n = GRID[0] * GRID[1]
-        vectors = torch.nn.functional.normalize(torch.randn(n, DIM, generator=generator), dim=-1)
-        yield EncodedPage(vectors, GRID, {s: torch.rand(1, n, generator=generator) for s in ("eos", "ink")})
+        vectors, generator = _vectors(int(page[1:]))
+        yield EncodedPage(vectors, GRID, {s: torch.rand(1, len(vectors), generator=generator) for s in ("eos", "ink")})
+
+
+def _vectors(page: int) -> tuple[torch.Tensor, torch.Generator]:
+    generator = torch.Generator().manual_seed(page)
+    return unit(torch.randn(GRID[0] * GRID[1], DIM, generator=generator)), generator
 
 
 def _queries(shape: Shape) -> list[torch.Tensor]:
+    """Vectors of the gold page with as much noise again, so that the full model finds it."""
     rng = np.random.default_rng(shape.queries)
-    lengths = rng.integers(15, 26, shape.queries)
-    drawn = (rng.standard_normal((length, DIM), dtype=np.float32) for length in lengths)
-    return [torch.nn.functional.normalize(torch.from_numpy(q), dim=-1) for q in drawn]
+    drawn = []
+    for query in range(shape.queries):
+        vectors, generator = _vectors(query % shape.pages)
+        length = int(rng.integers(15, 26))
+        drawn.append(unit(vectors[:length] + unit(torch.randn(length, DIM, generator=generator))))
+    return drawn
 
 
 class _Clock:

@@ -31,14 +31,18 @@ class Suite:
 def load_suite(selector: str) -> Suite:
     """A benchmark by name, or the folder of one data set, or a folder of such folders."""
     if selector in NAMES:
-        folders = [folder for part in NAMES[selector] for folder in _data_sets(EMBEDDED / part)]
-        return Suite(selector, _read(folders), CALIBRATION)
+        return Suite(selector, _read(data_set_folders(selector)), CALIBRATION)
     folder = Path(selector)
     if not folder.is_dir():
         near = difflib.get_close_matches(selector, NAMES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}, and folders in ViDoRe's layout"
         raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
     return Suite(folder.resolve().name, _read(_data_sets(folder)))
+
+
+def data_set_folders(name: str) -> list[Path]:
+    """Where the data sets of an embedded benchmark lie."""
+    return [folder for part in NAMES[name] for folder in _data_sets(EMBEDDED / part)]
 
 
 def _data_sets(folder: Path) -> list[Path]:

@@ -75,7 +75,8 @@ def evaluate(
     places = Places(store or default_root(), folder, workers or os.cpu_count() or 1)
     if not quiet:
         _announce(settings, places.workers, folder)
-    found = run(settings, places, no_bar if quiet or as_json else bar)
+    hush = quiet or as_json
+    found = run(settings, places, no_bar if hush else bar, lambda text: None if quiet else people.print(text))
     if as_json:
         import json
 

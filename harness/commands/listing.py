@@ -75,3 +75,23 @@ def budgets(as_json: Json = False) -> None:
         for budget in SWEEP
     ]
     print_rows(rows, {"budget": "budget", "set": "set", "of_1024": "kept of 1,024"}, title="budgets", as_json=as_json)
+
+
+@app.command()
+def benchmarks(as_json: Json = False) -> None:
+    """Benchmarks that come with the project. Any folder in ViDoRe's layout is one too: --benchmark FOLDER."""
+    import pyarrow.parquet as pq
+
+    from harness.benchmarks.suite import NAMES, data_set_folders
+
+    rows = []
+    for name in NAMES:
+        for folder in data_set_folders(name):
+            count = {
+                part: sum(pq.read_metadata(file).num_rows for file in (folder / part).glob("test-*.parquet"))
+                for part in ("corpus", "queries", "qrels")
+            }
+            queries = pq.read_table(folder / "queries", columns=["language"])["language"].unique().to_pylist()
+            rows.append({"benchmark": name, "data_set": folder.name, **count, "languages": sorted(queries)})
+    columns = {"benchmark": "benchmark", "data_set": "data set", "corpus": "pages", "queries": "queries"}
+    print_rows(rows, columns | {"qrels": "qrels", "languages": "languages"}, title="benchmarks", as_json=as_json)

@@ -80,18 +80,19 @@ def budgets(as_json: Json = False) -> None:
 @app.command()
 def benchmarks(as_json: Json = False) -> None:
     """Benchmarks that come with the project. Any folder in ViDoRe's layout is one too: --benchmark FOLDER."""
-    import pyarrow.parquet as pq
+    from pyarrow.parquet import ParquetFile
 
-    from harness.benchmarks.suite import NAMES, data_set_folders
+    from harness.benchmarks.embedded import NAMES, data_set_folders
 
     rows = []
-    for name in NAMES:
-        for folder in data_set_folders(name):
-            count = {
-                part: sum(pq.read_metadata(file).num_rows for file in (folder / part).glob("test-*.parquet"))
+    for name, parts in NAMES.items():
+        for folder in data_set_folders(name) if parts == (name,) else []:
+            files = {
+                part: [ParquetFile(file) for file in sorted((folder / part).glob("test-*.parquet"))]
                 for part in ("corpus", "queries", "qrels")
             }
-            queries = pq.read_table(folder / "queries", columns=["language"])["language"].unique().to_pylist()
-            rows.append({"benchmark": name, "data_set": folder.name, **count, "languages": sorted(queries)})
+            count = {part: sum(file.metadata.num_rows for file in found) for part, found in files.items()}
+            spoken = {str(row) for file in files["queries"] for row in file.read(columns=["language"])["language"]}
+            rows.append({"benchmark": name, "data_set": folder.name, **count, "languages": sorted(spoken)})
     columns = {"benchmark": "benchmark", "data_set": "data set", "corpus": "pages", "queries": "queries"}
     print_rows(rows, columns | {"qrels": "qrels", "languages": "languages"}, title="benchmarks", as_json=as_json)

@@ -10,7 +10,8 @@ import pytest
 import torch
 from transformers import AttentionMaskInterface
 
-from harness.backbones import probe
+from harness.backbones import probe, registry
+from harness.backbones.contract import Options
 from harness.backbones.probe import ATTENTION_NAME, ATTENTION_SIGNALS, Recorder
 from tests.harness.tiny_checkpoints import page_image
 
@@ -131,6 +132,22 @@ def test_vectors_are_bit_identical_to_plain_sdpa(tiny_backbone, name, batch):
     finally:
         probe.attach(backbone.model)
     assert torch.equal(vectors, plain)
+
+
+@pytest.mark.parametrize("name", ["colpali", "colqwen2"])
+def test_half_precision_weights_keep_vectors_and_float32_signals(checkpoints, eager_signals, name):
+    """bfloat16 weights: the vectors are still SDPA's bit for bit; signals are float32 sums."""
+    backbone = registry.load(f"{name}={checkpoints(name)}", Options(device="cpu", dtype="bfloat16"))
+    inputs = backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)])
+    got, vectors = captured_signals(backbone, inputs)
+    assert all(signal.dtype == torch.float32 for page in got for signal in page.values())
+    # Eager attention rounds every weight to bfloat16, so deeper layers drift apart; the first sees the same input.
+    for page, truth in zip(got, eager_signals(backbone, inputs), strict=True):
+        for signal in ATTENTION_SIGNALS:
+            torch.testing.assert_close(page[signal][0].double(), truth[signal][0], atol=0.01, rtol=0.01)
+    backbone.model.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        assert torch.equal(vectors, backbone.model(**inputs))
 
 
 @pytest.mark.parametrize("name", BACKBONES)

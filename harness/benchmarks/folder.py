@@ -44,6 +44,8 @@ class Benchmark:
     """query id -> page id -> grade."""
     content: Mapping[str, str] = field(default_factory=dict)
     """Hashes of `corpus`, `queries` and `qrels`."""
+    languages: Mapping[str, str] = field(default_factory=dict)
+    """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
 
@@ -54,7 +56,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     if not folder.is_dir():
         raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
     corpus = _Corpus(_parquet_files(folder, "corpus", split))
-    queries, dropped = _read_queries(_parquet_files(folder, "queries", split))
+    queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
     qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
     known = set(corpus.ids)
     for query, pages in qrels.items():
@@ -71,6 +73,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
             "queries": _digest(part for item in queries.items() for part in item),
             "qrels": _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items()),
         },
+        languages=languages,
         dropped_queries=dropped,
     )
 
@@ -112,8 +115,9 @@ def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
 
 
-def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], int]:
+def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:
     queries: dict[str, str] = {}
+    languages: dict[str, str] = {}
     dropped = 0
     for path, rows in _rows(files):
         for row in rows:
@@ -125,7 +129,9 @@ def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], int]:
             if query in queries:
                 raise BenchmarkError(f"{path}: the query id {query!r} occurs twice")
             queries[query] = text
-    return queries, dropped
+            if row.get("language"):
+                languages[query] = str(row["language"])
+    return queries, languages, dropped
 
 
 def _read_qrels(files: Sequence[Path], queries: Mapping[str, str]) -> dict[str, dict[str, int]]:

@@ -12,7 +12,7 @@ STANDARD = (0.05, 0.10, 0.20)
 SWEEP = (0.01, 0.02, 0.04, 0.05, 0.10, 1 / 9, 0.20, 0.25, 0.3, 0.5, 0.7, 0.9)
 """The standard budgets and those of the curves. 1.0, the full model, always runs beside either."""
 
-_GUARD = 1e-9  # 0.1 * 30 is 3.0000000000000004 in binary; without the guard its ceiling would be 4
+_GUARD = 1e-9  # 0.07 * 100 is 7.000000000000001 in binary; without the guard its ceiling would be 8
 
 
 def keep_count(budget: float, n: int) -> int:

@@ -149,9 +149,9 @@ class Scorer(Pruner):
     score: Callable[..., torch.Tensor]
 
     def ranked(self, page: Page, given: Given) -> tuple[torch.Tensor, np.ndarray]:
-        """Scores, and the order they induce: highest first, equal scores by patch index."""
+        """Scores, and the order they induce."""
         scores = checked_scores(self, page, self.score(page, **given.arguments(self.uses)))
-        return scores, torch.argsort(scores, descending=True, stable=True).numpy()
+        return scores, rank(scores).numpy()
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
         _, order = self.ranked(page, given)
@@ -207,6 +207,11 @@ class Preset(Pruner):
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
         return self.made().prune(page, budgets, given)
+
+
+def rank(scores: torch.Tensor) -> torch.Tensor:
+    """Patches by score, along the last axis: highest first, equal scores by patch index."""
+    return torch.argsort(scores, dim=-1, descending=True, stable=True)
 
 
 def learned() -> Any:

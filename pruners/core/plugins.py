@@ -8,6 +8,7 @@ Nothing here knows what a pruner is.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -82,10 +83,11 @@ def scan_file(
     return found
 
 
-def scan_package(name: str, folder: Path, decorators: Collection[str]) -> list[Entry]:
+@functools.cache  # the project's own files do not change under a running process
+def scan_package(name: str, folder: Path, decorators: tuple[str, ...]) -> tuple[Entry, ...]:
     """The plugins of every file directly in a package's folder."""
     files = sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
-    return [e for f in files for e in scan_file(f, decorators, module=f"{name}.{f.stem}", source="built-in")]
+    return tuple(e for f in files for e in scan_file(f, decorators, module=f"{name}.{f.stem}", source="built-in"))
 
 
 def scan_entry_points(group: str, decorators: Collection[str]) -> list[Entry]:

@@ -50,6 +50,7 @@ def test_list_pruners_says_what_each_is() -> None:
         assert row["paper"] in table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scorer", "reducer"])
 def test_a_new_pruner_is_listed_keeps_the_contract_and_its_test_passes(tmp_path: Path, kind: str) -> None:
     made = harness("new-pruner", "mine", "--kind", kind, cwd=tmp_path)
@@ -104,6 +105,7 @@ def test_a_users_mistake_is_one_message_and_status_2_without_a_traceback(args: l
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_bench_pruners_times_a_peer_on_the_same_work() -> None:
     run = harness("bench", "pruners", "-n", "64", "--dim", "8", "--repeats", "1", "--pruner", "kmeans", "--json")
     (row,) = json.loads(run.stdout)

@@ -96,7 +96,8 @@ def test_with_window_reaches_every_open_window_and_no_other() -> None:
 
 def test_random_is_uniform_over_patches() -> None:
     page = synthetic_page(4, 5)
-    first = [prune(parse("random"), page, [0.05], trial=t).kept(0)[0] for t in range(4000)]
+    random = parse("random")
+    first = [prune(random, page, [0.05], trial=t).kept(0)[0] for t in range(4000)]
     counts = np.bincount(first, minlength=20)
     assert ((counts - 200) ** 2 / 200).sum() < 43.8  # chi-square, 19 degrees of freedom, p = 0.001
 
@@ -116,8 +117,7 @@ def test_first_k_ink_and_uniform_grid_by_hand() -> None:
     assert order("ink", tiny(ink=[[0.1, 0.7, 0.0, 0.7]])) == [1, 3, 0, 2]
     page = Page("grid", unit(torch.randn(64, 4)), (8, 8))
     lattice = order("uniform_grid", page)
-    assert lattice[0] == 4 * 8 + 4  # the centre
-    assert sorted(lattice[:4]) == [r * 8 + c for r in (0, 4) for c in (0, 4)]  # stride 4
+    assert lattice[:4] == [4 * 8 + 4, 0, 4 * 8, 4]  # stride 4: the centre, then across, then the two beside them
     assert sorted(lattice[:16]) == [r * 8 + c for r in (0, 2, 4, 6) for c in (0, 2, 4, 6)]  # stride 2
 
 
@@ -168,6 +168,7 @@ def test_voronoi_equals_a_plain_loop() -> None:
         alive.remove(gone)
         expected.append(gone)
     assert removal_order(similarity).tolist() == expected + alive
+    assert removal_order(np.zeros((5, 4), np.float32)).tolist() == [3, 2, 1, 0], "ties favour low indices"
 
 
 def test_voronoi_drops_a_duplicate_first() -> None:
@@ -198,6 +199,7 @@ def test_the_oracle_keeps_the_full_score_with_the_vectors_that_were_hit() -> Non
     full = (tokens @ page.vectors.T).amax(1).sum()
     at = [(tokens @ page.vectors[kept[:k]].T).amax(1).sum() for k in range(1, len(page) + 1)]
     assert all(a <= b + 1e-5 for a, b in itertools.pairwise(at))
+    assert at[0] == max((tokens @ page.vectors[j]).sum() for j in hit), "the best single vector comes first"
     assert at[len(hit) - 1] == full
     assert at[len(hit) - 2] < full
     assert order("oracle", page, queries=[]) == list(range(48))

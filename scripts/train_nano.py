@@ -1,0 +1,32 @@
+"""Train the embedded `nano` retriever: `python scripts/train_nano.py --out runs/nano`.
+
+Killed and started again with the same `--out`, it goes on where it was. At the end the checkpoint folder is written.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.nano.checkpoint import FOLDER
+from harness.nano.training import Settings, train
+
+DEFAULTS = Settings()
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Folder of the run: state to resume from, log.")] = Path("runs/nano"),
+    ship_to: Annotated[Path, typer.Option(help="Checkpoint folder to write at the end.")] = FOLDER,
+    seed: int = DEFAULTS.seed,
+    threads: Annotated[int, typer.Option(help="Torch threads; drawing has its own.")] = DEFAULTS.threads,
+    reading_steps: int = DEFAULTS.reading_steps,
+    contrast_steps: int = DEFAULTS.contrast_steps,
+) -> None:
+    settings = Settings(seed=seed, threads=threads, reading_steps=reading_steps, contrast_steps=contrast_steps)
+    train(settings, out, ship_to)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, check, encode, import_vectors, listing, new_pruner
+from harness.commands import bench, check, encode, evaluate, import_vectors, listing, new_pruner
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command()(evaluate.evaluate)
 app.command()(encode.encode)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)

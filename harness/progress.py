@@ -41,7 +41,7 @@ def bar(what: str, *, total: int, done: int) -> Iterator[Advance]:
         def advance(count: int, note: str = "") -> None:
             display.advance(task, count)
             speed = display.tasks[0].speed
-            display.update(task, speed=f"{speed:.1f} {what}/s" if speed else "")
+            display.update(task, speed=f"{speed:.1f}/s" if speed else "")
             if note:
                 display.update(task, note=note)
 

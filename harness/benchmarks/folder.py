@@ -20,15 +20,11 @@ import pyarrow.parquet as pq
 import xxhash
 from PIL import Image, UnidentifiedImageError
 
-from pruners.core.errors import PruneBoardError
+from harness.benchmarks.embedded import BenchmarkError
 
 PAGE_ID = ("_id", "id", "corpus-id")
 QUERY_ID = ("_id", "id", "query-id")
 QUERY_TEXT = ("text", "query")
-
-
-class BenchmarkError(PruneBoardError):
-    """A benchmark cannot be read."""
 
 
 @dataclass(frozen=True)

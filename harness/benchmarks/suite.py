@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.benchmarks.folder import Benchmark, BenchmarkError, read_folder
-
-EMBEDDED = Path(__file__).parents[1] / "minidocs" / "data"
-CALIBRATION = "minidocs-calibration"
-NAMES = {
-    "minidocs": ("minidocs-v1", "minidocs-v2"),
-    "minidocs-v1": ("minidocs-v1",),
-    "minidocs-v2": ("minidocs-v2",),
-    CALIBRATION: (CALIBRATION,),
-}
+from harness.benchmarks.embedded import CALIBRATION, EMBEDDED, NAMES, BenchmarkError, data_set_folders, data_sets
+from harness.benchmarks.folder import Benchmark, read_folder
 
 
 @dataclass(frozen=True)
@@ -31,23 +23,13 @@ class Suite:
 def load_suite(selector: str) -> Suite:
     """A benchmark by name, or the folder of one data set, or a folder of such folders."""
     if selector in NAMES:
-        folders = [folder for part in NAMES[selector] for folder in _data_sets(EMBEDDED / part)]
-        return Suite(selector, _read(folders), CALIBRATION)
+        return Suite(selector, _read(data_set_folders(selector)), CALIBRATION)
     folder = Path(selector)
     if not folder.is_dir():
         near = difflib.get_close_matches(selector, NAMES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}, and folders in ViDoRe's layout"
         raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
-    return Suite(folder.resolve().name, _read(_data_sets(folder)))
-
-
-def _data_sets(folder: Path) -> list[Path]:
-    if (folder / "corpus").is_dir():
-        return [folder]
-    found = sorted(path for path in folder.iterdir() if (path / "corpus").is_dir())
-    if not found:
-        raise BenchmarkError(f"{folder} has no corpus/ folder, nor has a folder in it")
-    return found
+    return Suite(folder.resolve().name, _read(data_sets(folder)))
 
 
 def _read(folders: Sequence[Path]) -> tuple[Benchmark, ...]:

@@ -75,7 +75,8 @@ def evaluate(
     places = Places(store or default_root(), folder, workers or os.cpu_count() or 1)
     if not quiet:
         _announce(settings, places.workers, folder)
-    found = run(settings, places, no_bar if quiet or as_json else bar)
+    hush = quiet or as_json
+    found = run(settings, places, no_bar if hush else bar, lambda text: None if quiet else people.print(text))
     if as_json:
         import json
 
@@ -132,6 +133,6 @@ def _show(settings: Config, rows: list[dict]) -> None:
         output.print()
     output.print(
         "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
-        "vectors. KB, ms: index size and pruning time a page. Equal ranks: the 95 % interval of the difference to the first of "
-        "them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
+        "vectors. KB, ms: index size and pruning time a page. Equal ranks: the 95 % interval of the difference to the "
+        "first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
     )

@@ -75,3 +75,24 @@ def budgets(as_json: Json = False) -> None:
         for budget in SWEEP
     ]
     print_rows(rows, {"budget": "budget", "set": "set", "of_1024": "kept of 1,024"}, title="budgets", as_json=as_json)
+
+
+@app.command()
+def benchmarks(as_json: Json = False) -> None:
+    """Benchmarks that come with the project. Any folder in ViDoRe's layout is one too: --benchmark FOLDER."""
+    from pyarrow.parquet import ParquetFile
+
+    from harness.benchmarks.embedded import NAMES, data_set_folders
+
+    rows = []
+    for name, parts in NAMES.items():
+        for folder in data_set_folders(name) if parts == (name,) else []:
+            files = {
+                part: [ParquetFile(file) for file in sorted((folder / part).glob("test-*.parquet"))]
+                for part in ("corpus", "queries", "qrels")
+            }
+            count = {part: sum(file.metadata.num_rows for file in found) for part, found in files.items()}
+            spoken = {str(row) for file in files["queries"] for row in file.read(columns=["language"])["language"]}
+            rows.append({"benchmark": name, "data_set": folder.name, **count, "languages": sorted(spoken)})
+    columns = {"benchmark": "benchmark", "data_set": "data set", "corpus": "pages", "queries": "queries"}
+    print_rows(rows, columns | {"qrels": "qrels", "languages": "languages"}, title="benchmarks", as_json=as_json)

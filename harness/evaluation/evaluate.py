@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, has_open_window, needs_calibration, prepare, refuse_unfit
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_task
+from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
 from harness.evaluation.summary import summarise
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -47,8 +47,10 @@ class Places:
     workers: int
 
 
-def evaluate(config: Config, places: Places, progress: Progress) -> Evaluation:
-    """Run an evaluation, or go on with it."""
+def evaluate(
+    config: Config, places: Places, progress: Progress, say: Callable[[str], None] = lambda text: None
+) -> Evaluation:
+    """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
     suite = load_suite(config.benchmark)
     methods = choose_methods(config.pruners, config.trials)
     _require_calibration(config, suite, methods)
@@ -60,6 +62,7 @@ def evaluate(config: Config, places: Places, progress: Progress) -> Evaluation:
     methods = _calibrated(config, suite, backbone, stores, methods, run, places, progress)
     run.write_json("stores.json", {t.name: {"store": stores[t.name].key, **t.content} for t in suite.tasks})
     failures = {m.text: m.failure for m in methods if m.failure is not None}
+    say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
     for task in suite.tasks:
         able = [m for m in methods if m.text not in failures]
         failures |= _evaluate_task(config, task, stores[task.name], able, run, places, progress)
@@ -70,6 +73,28 @@ def evaluate(config: Config, places: Places, progress: Progress) -> Evaluation:
 
 def _encoded(backbone: Backbone, task: Benchmark, places: Places, progress: Progress) -> Store:
     return encode(backbone, task, places.stores, progress=progress)
+
+
+def _estimate(
+    config: Config,
+    suite: Suite,
+    stores: dict[str, Store],
+    methods: Sequence[Method],
+    run: RunFolder,
+    places: Places,
+) -> str:
+    """What is left to do, and how long it may take: one page is pruned and scored to see."""
+    left = [task.name for task in suite.tasks if not all(run.has(task.name, m.slug) for m in methods)]
+    if not left or not methods:
+        return "nothing is left to evaluate"
+    store = stores[left[0]]
+    job = Job(store, tuple(methods), config.budgets, config.seed, load_queries(store, range(len(store.query_ids))), {})
+    score_one(job, 0)  # compiles what is not compiled yet
+    start = time.perf_counter()
+    score_one(job, 0)
+    pages = sum(len(stores[name]) for name in left)
+    seconds = (time.perf_counter() - start) * pages / places.workers
+    return f"{len(methods)} methods on {pages} pages of {len(left)} data sets: about {seconds:.0f} s"
 
 
 def _evaluate_task(

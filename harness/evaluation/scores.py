@@ -6,6 +6,7 @@ how many. A method that fails on a page is out for the data set, with its reason
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -157,8 +158,9 @@ def _spread(job: Job, pages: int, workers: int) -> Iterator[Iterator[PageScores]
         with threadpool_limits(1):
             if workers > 1 and pages > 1 and "fork" in multiprocessing.get_all_start_methods():
                 _JOB = job
+                first = score_one(job, 0)  # here, so that workers inherit compiled kernels
                 with multiprocessing.get_context("fork").Pool(workers, _start_worker) as pool:
-                    yield pool.imap(_run_worker, range(pages), chunksize=4)
+                    yield itertools.chain([first], pool.imap(_run_worker, range(1, pages), chunksize=4))
             else:
                 yield (score_one(job, index) for index in range(pages))
     finally:

@@ -90,9 +90,11 @@ def tie_groups(comparison: Comparison, cells: Sequence[int]) -> list[int]:
 def _figures(means: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Benchmark figures from data-set means `[resamples, cells + 1]`, the last column being the full model's."""
     ndcg = np.mean([m[:, :-1] for m in means], axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [100 * m[:, :-1] / m[:, -1:] for m in means]
-    return ndcg, np.mean(ratios, axis=0)
+    # where the full model finds nothing, retention has no meaning: such a resample is left out of the interval
+    shares = [
+        100 * np.divide(m[:, :-1], m[:, -1:], out=np.full(m[:, :-1].shape, np.nan), where=m[:, -1:] > 0) for m in means
+    ]
+    return ndcg, np.mean(shares, axis=0)
 
 
 def _resampled_means(rng: np.random.Generator, values: np.ndarray, resamples: int) -> np.ndarray:
@@ -113,7 +115,10 @@ def _tally(drawn: np.ndarray) -> np.ndarray:
 
 
 def _interval(value: float, replicates: np.ndarray) -> Interval:
-    low, high = np.quantile(replicates, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    known = replicates[~np.isnan(replicates)]
+    if not len(known):
+        return Interval(float(value), float("nan"), float("nan"))
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(value), float(low), float(high))
 
 

@@ -21,7 +21,13 @@ def harness(*args: str, cwd: Path | None = None, **env: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("args", [["--help"], ["list", "pruners"], ["list", "budgets"], ["check", "--help"]])
+LIGHT = [
+    *(["--help"], ["check", "--help"], ["evaluate", "--help"]),
+    *(["list", what] for what in ("pruners", "backbones", "benchmarks", "budgets")),
+]
+
+
+@pytest.mark.parametrize("args", LIGHT)
 def test_help_and_lists_import_nothing_heavy(args: list[str]) -> None:
     code = f"""
 import sys

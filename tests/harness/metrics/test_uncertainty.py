@@ -67,3 +67,14 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     a, b = compare(data(), resamples=100), compare(data(), resamples=100)
     assert np.array_equal(a.retention_replicates, b.retention_replicates)
     assert not np.array_equal(a.retention_replicates, compare(data(), resamples=100, seed=1).retention_replicates)
+
+
+def test_where_the_full_model_finds_nothing_retention_has_no_meaning() -> None:
+    found = compare([[np.array([[0.5, 0.0], [0.0, 0.0]])]], resamples=20)
+    assert np.isnan(found.retention[0])
+    assert np.isnan(found.retention_interval(0).low)
+    assert found.ndcg[0] == 0.25
+    rarely = np.zeros((2, 30))
+    rarely[:, 0] = 1  # one query in thirty is found: a third of the resamples miss it
+    interval = compare([[rarely]], resamples=500).retention_interval(0)
+    assert (interval.low, interval.high) == (100, 100)

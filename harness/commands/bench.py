@@ -33,7 +33,7 @@ def pruners(
 def capture(
     long: Annotated[bool, typer.Option(help="Also 12k tokens.")] = False,
     tokens: Annotated[list[int] | None, typer.Option(help="These lengths instead (repeatable).")] = None,
-    repeats: Annotated[int, typer.Option(help="Forward passes a measurement; the fastest counts.")] = 2,
+    repeats: Annotated[int, typer.Option(help="Times SDPA and ours alternate; the fastest counts.")] = 3,
     threads: Annotated[int, typer.Option(help="Threads a process; 0 for all cores.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -45,7 +45,7 @@ def capture(
     rows = measure(lengths, repeats=repeats, threads=threads, progress=bar)
     print_rows(rows, COLUMNS, title="capturing attention; x is the ratio to plain SDPA", as_json=as_json)
     if not as_json:
-        people.print("extra: above the process with its model loaded, before the first forward pass")
+        people.print("extra: above the process with its model loaded and warmed up by a short page")
 
 
 @app.command()

@@ -115,6 +115,17 @@ def file_checksum(path: Path) -> str:
     return f"xxh3-{digest.hexdigest()}"
 
 
+def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
+    """Files the manifest lists that are absent, shortened or altered."""
+    shards = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
+    bad = []
+    for shard in shards:
+        path = folder / shard.file
+        if not path.is_file() or path.stat().st_size != shard.bytes or file_checksum(path) != shard.checksum:
+            bad.append(shard.file)
+    return bad
+
+
 def library_versions() -> dict[str, str]:
     versions = {}
     for name in LIBRARIES:
@@ -125,8 +136,11 @@ def library_versions() -> dict[str, str]:
     return versions
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder."""
+def write_atomically(path: Path, data: bytes, content: str = "") -> None:
+    """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder.
+
+    `content` says what is in it, should the disk be full.
+    """
     temporary = temporary_name(path)
     try:
         with temporary.open("wb") as file:
@@ -138,7 +152,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         if error.errno in _DISK_FULL:
             raise StoreError(
-                f"no room to write {path.name} ({len(data) / 2**20:.1f} MB) in {path.parent}: {error.strerror}. "
+                f"no room for {path.name} ({content}{len(data) / 2**20:.1f} MB) in {path.parent}: {error.strerror}. "
                 "What was finished before it is kept: free some space and run the same command again"
             ) from error
         raise

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from harness.store.format import Shard, StoreError, read_manifest
-from harness.store.writer import damaged_files
+from harness.store.format import Shard, StoreError, damaged_files, read_manifest
 from pruners.core.page import Page
 
 

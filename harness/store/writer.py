@@ -32,6 +32,7 @@ from harness.store.format import (
     Shard,
     StoreError,
     checksum,
+    damaged_files,
     file_checksum,
     library_versions,
     read_manifest,
@@ -234,7 +235,8 @@ class StoreWriter:
         self, name: str, arrays: dict[str, np.ndarray], ids: tuple[str, ...], images: tuple[str, ...]
     ) -> Shard:
         data = safetensors.numpy.save(arrays)
-        write_atomically(self.folder / name, data)
+        kind = "pages" if images else "queries"
+        write_atomically(self.folder / name, data, f"{kind} {ids[0]!r} to {ids[-1]!r}, ")
         return Shard(name, len(data), checksum(data), int(arrays["offsets"][-1]), ids, images)
 
     def _half(self, tensors: Sequence[torch.Tensor], names: Sequence[str]) -> np.ndarray:
@@ -246,17 +248,6 @@ class StoreWriter:
                     f"{name}: vectors contain NaN, infinity, or values beyond {self.manifest.vector_dtype}"
                 )
         return torch.cat(stored).contiguous().numpy() if stored else np.zeros((0, self.manifest.dim or 0), np.float16)
-
-
-def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
-    """Files the manifest lists that are absent, shortened or altered."""
-    shards = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
-    bad = []
-    for shard in shards:
-        path = folder / shard.file
-        if not path.is_file() or path.stat().st_size != shard.bytes or file_checksum(path) != shard.checksum:
-            bad.append(shard.file)
-    return bad
 
 
 def _offsets(lengths: Sequence[int]) -> np.ndarray:

@@ -10,7 +10,8 @@ import pytest
 import torch
 from transformers import AttentionMaskInterface
 
-from harness.backbones import probe
+from harness.backbones import probe, received, registry
+from harness.backbones.contract import Options
 from harness.backbones.probe import ATTENTION_NAME, ATTENTION_SIGNALS, Recorder
 from tests.harness.tiny_checkpoints import page_image
 
@@ -96,7 +97,7 @@ def test_signals_equal_eager_attention(tiny_backbone, eager_signals, name, side,
 @pytest.mark.parametrize("name", BACKBONES)
 def test_row_block_path_equals_eager_attention(tiny_backbone, eager_signals, monkeypatch, name):
     monkeypatch.setattr(probe, "_has_flash_with_lse", lambda *_: False)
-    monkeypatch.setattr(probe, "BLOCK_BYTES", 3000)  # several blocks even for these short sequences
+    monkeypatch.setattr(received, "BLOCK_BYTES", 3000)  # several blocks even for these short sequences
     backbone = tiny_backbone(name)
     inputs = backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)])
     got, _ = captured_signals(backbone, inputs)
@@ -133,6 +134,22 @@ def test_vectors_are_bit_identical_to_plain_sdpa(tiny_backbone, name, batch):
     assert torch.equal(vectors, plain)
 
 
+@pytest.mark.parametrize("name", ["colpali", "colqwen2"])
+def test_half_precision_weights_keep_vectors_and_float32_signals(checkpoints, eager_signals, name):
+    """bfloat16 weights: the vectors are still SDPA's bit for bit; signals are float32 sums."""
+    backbone = registry.load(f"{name}={checkpoints(name)}", Options(device="cpu", dtype="bfloat16"))
+    inputs = backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)])
+    got, vectors = captured_signals(backbone, inputs)
+    assert all(signal.dtype == torch.float32 for page in got for signal in page.values())
+    # Eager attention rounds every weight to bfloat16, so deeper layers drift apart; the first sees the same input.
+    for page, truth in zip(got, eager_signals(backbone, inputs), strict=True):
+        for signal in ATTENTION_SIGNALS:
+            torch.testing.assert_close(page[signal][0].double(), truth[signal][0], atol=0.01, rtol=0.01)
+    backbone.model.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        assert torch.equal(vectors, backbone.model(**inputs))
+
+
 @pytest.mark.parametrize("name", BACKBONES)
 def test_only_the_text_decoder_is_probed(tiny_backbone, name):
     config = tiny_backbone(name).model.config
@@ -141,7 +158,7 @@ def test_only_the_text_decoder_is_probed(tiny_backbone, name):
 
 
 @pytest.mark.parametrize("heads_kv", [(8, 8), (8, 2), (6, 1)])
-@pytest.mark.parametrize("pattern", [probe.FULL, probe.CAUSAL, probe.OTHER])
+@pytest.mark.parametrize("pattern", [received.FULL, received.CAUSAL, received.OTHER])
 @pytest.mark.parametrize("scattered", [False, True])
 def test_tiles_and_blocks_equal_dense_attention(heads_kv, pattern, scattered):
     """Longer than one tile in both directions, lengths that divide nothing, visual tokens in one run or in several."""
@@ -154,10 +171,11 @@ def test_tiles_and_blocks_equal_dense_attention(heads_kv, pattern, scattered):
     visual[0, 5:690] = True
     if scattered:
         visual[0, 300:307] = False
+    past = torch.ones(tokens, tokens).tril().bool()
     mask = {
-        probe.FULL: torch.ones(tokens, tokens, dtype=torch.bool),
-        probe.CAUSAL: torch.ones(tokens, tokens).tril().bool(),
-        probe.OTHER: torch.ones(tokens, tokens).tril().bool() & (torch.rand(tokens, tokens, generator=generator) < 0.7),
+        received.FULL: torch.ones(tokens, tokens, dtype=torch.bool),
+        received.CAUSAL: past,
+        received.OTHER: past & (torch.rand(tokens, tokens, generator=generator) < 0.7),
     }[pattern][None, None]
     mask = mask | torch.eye(tokens, dtype=torch.bool)
     recorder = Recorder(visual, torch.ones_like(visual))
@@ -171,10 +189,10 @@ def test_tiles_and_blocks_equal_dense_attention(heads_kv, pattern, scattered):
     repeated = key.repeat_interleave(heads // kv, 1).double()
     logits = (query.double() @ repeated.transpose(2, 3) * scale).masked_fill(~mask, -math.inf)
     attention = logits.softmax(-1)[0]
-    received = attention[:, visual[0]][..., visual[0]].sum(1)
+    truth = attention[:, visual[0]][..., visual[0]].sum(1)
     # Column sums reach into the tens here, so the bound is relative as well.
-    torch.testing.assert_close(got["indegree"][0].double(), received.mean(0), atol=TOLERANCE, rtol=1e-5)
-    torch.testing.assert_close(got["indegree_max"][0].double(), received.amax(0), atol=TOLERANCE, rtol=1e-5)
+    torch.testing.assert_close(got["indegree"][0].double(), truth.mean(0), atol=TOLERANCE, rtol=1e-5)
+    torch.testing.assert_close(got["indegree_max"][0].double(), truth.amax(0), atol=TOLERANCE, rtol=1e-5)
 
 
 def test_signals_stay_float32_under_bfloat16_weights():

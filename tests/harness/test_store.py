@@ -209,7 +209,11 @@ def test_disk_full_keeps_what_was_done(tmp_path):
                 wide = {"indegree": torch.ones(4, 600), "ink": torch.ones(1, 600)}
                 writer.add("b", EncodedPage(torch.ones(600, 8), signals=wide))
         except StoreError as error:
-            status = 0 if "no room to write pages-00001" in str(error) and "kept" in str(error) else 2
+            status = (
+                0
+                if "no room for pages-00001.safetensors (pages 'b' to 'b'" in str(error) and "kept" in str(error)
+                else 2
+            )
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

@@ -8,11 +8,11 @@ BIN := $(VENV)/bin
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: install ## install, then show what there is: the methods, a new one proved, and what each costs
-	@echo; echo "— the methods —"; $(BIN)/harness list pruners
-	@echo; echo "— a method of one's own, proved on hard pages —"; cat examples/contrast.py; echo
+demo: install ## install, prove a method of one's own, and evaluate every method on the embedded retriever and pages
+	@echo; echo "— a method of one's own —"; cat examples/contrast.py; echo
 	@$(BIN)/harness check examples/contrast.py "adaptive(contrast)"
-	@echo; echo "— what pruning a page costs —"; $(BIN)/harness bench pruners --repeats 3
+	@echo; echo "— every built-in method on the embedded retriever and benchmark —"
+	@$(BIN)/harness evaluate --out runs/demo
 
 test: install-dev chromium ## all tests, the browser's too
 	$(BIN)/python -m pytest

@@ -2,7 +2,7 @@
 
 import os
 
-# Idle threads of OpenMP spin unless told to sleep. On a machine that does anything else they then take the cores that the
-# working ones need: encoding pages with two threads on two busy cores took four to twelve times as long (measured).
-# It is read once, when torch is first imported, so it stands here.
+# Idle threads of OpenMP spin unless told to sleep. On a machine that does anything else they then take the cores that
+# the working ones need: encoding with two threads on two busy cores took four to twelve times as long (measured).
+# The variable is read once, when torch is first imported, so it is set here.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL
+from harness.evaluation.results import FULL, drifted
 from harness.evaluation.run_folder import RunFolder
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
 
@@ -71,7 +71,8 @@ def _row(
         "retention": retention.value,
         "retention_interval": [retention.low, retention.high],
         **_means(entries),
-        "drift": any(entry["drift"] for entry in entries),
+        "drift": method.pruner.budget_kind == "adaptive" and drifted(_means(entries)["realised"], budget),
+        "drifting_data_sets": sum(entry["drift"] for entry in entries),
         "prune_ms_per_page": float(np.mean(times)) if times else None,
     }
 

@@ -3,7 +3,7 @@
 Package indexes that carry a CPU torch often carry only the CUDA build of torchvision. Its operators then do not load,
 and importing torchvision dies with `operator torchvision::nms does not exist`; colpali-engine hides that behind a
 misleading `Gemma3Model` error. transformers, mteb, colpali-engine and sentence-transformers all import torchvision,
-so any module that uses one of them imports this one first: `from harness import compat  # noqa: F401`.
+so any module that uses one of them has `import harness.compat  # noqa: F401` above it; the linter keeps it there.
 
 Nothing here ever runs the two operators: they belong to object detection. Declaring them is enough for the import.
 """

@@ -12,17 +12,29 @@ people = Console(stderr=True, highlight=False)
 output = Console(highlight=False)
 
 
-def print_rows(rows: Sequence[dict], columns: dict[str, str], *, title: str, as_json: bool) -> None:
-    """Print `rows` as a table with the given columns (key -> heading), or all of them as JSON."""
+def print_rows(
+    rows: Sequence[dict], columns: dict[str, str], *, title: str, as_json: bool, stacked: Sequence[str] = ()
+) -> None:
+    """Print `rows` as a table with the given columns (key -> heading), or all of them as JSON.
+
+    Lists are joined by commas; in `stacked` columns they stand one below the other, all but the first dimmed.
+    """
     if as_json:
         print(json.dumps(list(rows), indent=2, ensure_ascii=False))
         return
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     for heading in columns.values():
         table.add_column(heading, overflow="fold")
+    table.columns[0].no_wrap = True  # names are what one searches for
     for row in rows:
-        table.add_row(*(cell(row.get(key)) for key in columns))
+        table.add_row(*(stack(row[key]) if key in stacked else cell(row.get(key)) for key in columns))
     output.print(table)
+
+
+def stack(lines: Sequence[str]) -> str:
+    """Lines of one cell: the first stands out."""
+    first, *rest = map(cell, lines)
+    return "\n".join([first, *(f"[dim]{line}[/]" for line in rest)])
 
 
 def cell(value: object) -> str:

@@ -1,0 +1,40 @@
+"""Training-free pruning methods for multi-vector page indexes, and the contract a new one keeps.
+
+Every file beside this one holds a method or a small family of them and is found by itself; `core/` holds what they
+stand on. Names are loaded on first use, because listing methods must not cost the import of torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .core.apply import prune, require
+    from .core.budget import STANDARD, SWEEP, keep_count
+    from .core.catalog import catalogue, parse, resolve
+    from .core.contract import Diagnostic, Merged, Preset, Pruner, Reducer, Scorer, Subset, learned, unit
+    from .core.declare import diagnostic, preset, pruner, reducer, scorer
+    from .core.errors import PruneBoardError, PrunerError
+    from .core.page import SIGNALS, Page, Window
+    from .core.proving import check_contract, synthetic_page
+
+_HOMES = {
+    "apply": ("prune", "require"),
+    "budget": ("STANDARD", "SWEEP", "keep_count"),
+    "catalog": ("catalogue", "parse", "resolve"),
+    "contract": ("Diagnostic", "Merged", "Preset", "Pruner", "Reducer", "Scorer", "Subset", "learned", "unit"),
+    "declare": ("diagnostic", "preset", "pruner", "reducer", "scorer"),
+    "errors": ("PruneBoardError", "PrunerError"),
+    "page": ("SIGNALS", "Page", "Window"),
+    "proving": ("check_contract", "synthetic_page"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = list(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".core.{_HOME_OF[name]}", __name__), name)

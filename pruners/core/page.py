@@ -28,7 +28,7 @@ SIGNALS = {
 
 @dataclass(frozen=True)
 class Page:
-    """One page: `vectors [N, d]` (float32), its patch `grid` (rows, cols) if there is one, `signals` by name `[L, N]`."""
+    """`vectors [N, d]` (float32), the patch `grid` (rows, cols) if there is one, `signals` by name `[L, N]`."""
 
     id: str
     vectors: torch.Tensor
@@ -38,7 +38,9 @@ class Page:
     def __post_init__(self) -> None:
         v = self.vectors
         if not isinstance(v, torch.Tensor) or v.dtype != torch.float32 or v.ndim != 2 or v.shape[0] < 1:
-            raise PruneBoardError(f"page {self.id!r}: vectors must be a float32 tensor [N, d] with N >= 1, not {_say(v)}")
+            raise PruneBoardError(
+                f"page {self.id!r}: vectors must be a float32 tensor [N, d] with N >= 1, not {_say(v)}"
+            )
         if not torch.isfinite(v).all():
             raise PruneBoardError(f"page {self.id!r}: its vectors contain NaN or infinity; encode the page again")
         if self.grid is not None and self.grid[0] * self.grid[1] != len(self):
@@ -57,7 +59,7 @@ class Page:
         """A hash of all tensor contents, cheap enough (about 10 GB/s) to guard every pruner call."""
         digest = xxhash.xxh3_64()
         for tensor in (self.vectors, *self.signals.values()):
-            digest.update(tensor.contiguous().numpy())
+            digest.update(tensor.contiguous().numpy().data)
         return digest.intdigest()
 
 
@@ -73,7 +75,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.start < 0 or (self.stop is not None and self.stop <= self.start):
-            raise PruneBoardError(f"a window of layers must be [start, stop) with 0 <= start < stop, not {self!r}")
+            raise PruneBoardError(f"layers [{self.start}, {self.stop}) are no window: it needs 0 <= start < stop")
 
     @classmethod
     def parse(cls, text: str) -> Window:

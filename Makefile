@@ -1,0 +1,52 @@
+# Two commands do everything: `make demo` and `make test`. Each makes the virtual environment it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test test-fast lint types format install install-dev chromium clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: install ## install, then show what there is: the methods, a new one proved, and what each costs
+	@echo; echo "— the methods —"; $(BIN)/harness list pruners
+	@echo; echo "— a method of one's own, proved on hard pages —"; cat examples/contrast.py; echo
+	@$(BIN)/harness check examples/contrast.py "adaptive(contrast)"
+	@echo; echo "— what pruning a page costs —"; $(BIN)/harness bench pruners --repeats 3
+
+test: install-dev chromium ## all tests, the browser's too
+	$(BIN)/python -m pytest
+
+test-fast: install-dev ## the tests of a quick loop
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: install-dev ## ruff, without changing anything
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install-dev ## the type checker on the three packages
+	$(BIN)/mypy
+
+format: install-dev ## let ruff rewrite
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+install: $(VENV)/installed ## the project and what it runs on
+install-dev: $(VENV)/installed-dev ## the same and what its tests need
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --editable ".[dev]"
+	@touch $@ $(VENV)/installed
+
+chromium:
+	@scripts/install-chromium
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

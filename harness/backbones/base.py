@@ -1,0 +1,237 @@
+"""The base that all colpali-engine models share: device and dtype, one probed forward pass, results split by page.
+
+A subclass says how its page prompt is made, where its patches lie, and what its query template is. Nothing is
+hard-coded that the checkpoint's own config or processor states.
+"""
+
+from __future__ import annotations
+
+import harness.compat  # noqa: F401
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from PIL import Image
+from safetensors import safe_open
+
+from harness.backbones.checkpoint import ADAPTER, Checkpoint, CheckpointError, rows_of_weight
+from harness.backbones.contract import Card, EncodedPage, Options
+from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
+from pruners.core.errors import PruneBoardError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def choose_device(name: str | None) -> torch.device:
+    """The device asked for, or the best there is."""
+    if name is not None:
+        try:
+            return torch.device(name)
+        except RuntimeError as error:
+            raise PruneBoardError(f"{name!r} is no device; use cuda, cuda:1, mps or cpu") from error
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def choose_dtype(name: str | None, device: torch.device) -> torch.dtype:
+    """bfloat16 on a GPU; float32 on the CPU, where half-precision products are many times slower."""
+    if name is None:
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    if name not in DTYPES:
+        raise PruneBoardError(f"{name!r} is no dtype for a backbone; use {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+class EngineBackbone:
+    """A colpali-engine model and its processor behind the harness' protocol."""
+
+    query_prefix: ClassVar[str] = "Query: "
+    query_suffix_tokens: ClassVar[int] = 10
+    """MTEB's template of these retrievers: prefix, text, ten augmentation tokens."""
+    projection: ClassVar[str] = "custom_text_proj.weight"
+    """The weight whose rows are the output dimensions."""
+    token_layout: ClassVar[str]
+    signals_from: ClassVar[str] = "the retriever's own text decoder, all layers"
+
+    def __init__(self, name: str, checkpoint: Checkpoint, options: Options) -> None:
+        self.name, self.checkpoint, self.options = name, checkpoint, options
+        self.device = choose_device(options.device)
+        self.dtype = choose_dtype(options.dtype, self.device)
+        self.processor = self.load_processor()
+        if options.max_visual_tokens is not None:
+            self.limit_visual_tokens(options.max_visual_tokens)
+
+    @cached_property
+    def model(self) -> Any:
+        """Loaded when first used: a finished store is found by the card alone, without gigabytes of weights."""
+        model = self.load_model().to(self.device).eval()
+        attach(model)
+        return model
+
+    # What a subclass provides.
+
+    def config_class(self) -> Any:
+        raise NotImplementedError
+
+    def load_model(self) -> Any:
+        raise NotImplementedError
+
+    def load_processor(self) -> Any:
+        raise NotImplementedError
+
+    def limit_visual_tokens(self, limit: int) -> None:
+        raise NotImplementedError
+
+    def grid_and_ink(self, inputs: Any, page: int) -> tuple[tuple[int, int] | None, torch.Tensor]:
+        """The patch grid of a page (None if its patches form no rectangle), and the ink of each visual token."""
+        raise NotImplementedError
+
+    def page_inputs(self, images: Sequence[Image.Image]) -> Any:
+        return self.processor.process_images(list(images))
+
+    def query_inputs(self, texts: Sequence[str]) -> Any:
+        return self.processor.process_texts([self.query_text(text) for text in texts])
+
+    # What they share.
+
+    def query_text(self, text: str) -> str:
+        augmentation = self.processor.query_augmentation_token if self.query_suffix_tokens else ""
+        return self.query_prefix + text + augmentation * self.query_suffix_tokens
+
+    @cached_property
+    def config(self) -> Any:
+        return self.config_class().from_pretrained(str((self.checkpoint.base or self.checkpoint).folder))
+
+    @property
+    def text_config(self) -> Any:
+        return self.config.get_text_config()
+
+    @cached_property
+    def card(self) -> Card:
+        prompt = self.page_inputs([Image.new("RGB", (64, 64), "white")])
+        last = int(prompt["input_ids"][0][prompt["attention_mask"][0].bool()][-1])
+        return Card(
+            name=self.name,
+            checkpoint=self.checkpoint.name,
+            revision=self.checkpoint.identity,
+            layers=self.text_config.num_hidden_layers,
+            heads=self.text_config.num_attention_heads,
+            dim=rows_of_weight(self.checkpoint, self.projection),
+            dtype=str(self.dtype).removeprefix("torch."),
+            signals=(*ATTENTION_SIGNALS, "ink"),
+            signals_from=self.signals_from,
+            page_prompt=self.page_prompt,
+            token_layout=self.token_layout,
+            eos_token=f"{self.processor.tokenizer.convert_ids_to_tokens(last)!r} (id {last})",
+            query_template=self.query_text("{query}"),
+            max_visual_tokens=self.options.max_visual_tokens,
+        )
+
+    @property
+    def attention_path(self) -> str:
+        sums = "tiles from the flash kernel's log-sum-exp" if self.device.type == "cpu" else "row blocks"
+        return f"SDPA; column sums in float32 by {sums}"
+
+    @property
+    def page_prompt(self) -> str:
+        return self.processor.visual_prompt_prefix
+
+    @torch.inference_mode()
+    def encode_pages(self, images: Sequence[Image.Image]) -> list[EncodedPage]:
+        inputs = self.page_inputs(images)
+        visual, valid = self.processor.get_image_mask(inputs).bool(), inputs["attention_mask"].bool()
+        with capturing(visual.to(self.device), valid.to(self.device)) as recorder:
+            vectors = self.model(**self._to_device(inputs)).float().cpu()
+        signals = recorder.signals(self.text_config.num_hidden_layers)
+        pages = []
+        for page in range(len(images)):
+            grid, ink = self.grid_and_ink(inputs, page)
+            pages.append(
+                EncodedPage(
+                    vectors=vectors[page][visual[page] & valid[page]],
+                    grid=grid,
+                    signals={**signals[page], "ink": ink},
+                    prompt=vectors[page][~visual[page] & valid[page]],
+                )
+            )
+        return pages
+
+    @torch.inference_mode()
+    def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        inputs = self.query_inputs(texts)
+        vectors = self.model(**self._to_device(inputs)).float().cpu()
+        return [vectors[row][mask] for row, mask in enumerate(inputs["attention_mask"].bool())]
+
+    def _to_device(self, inputs: Any) -> dict[str, torch.Tensor]:
+        return {name: tensor.to(self.device) for name, tensor in inputs.items()}
+
+
+def load_engine_model(model_class: Any, checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
+    """`from_pretrained` of an engine class, from files on disk only, with nothing lost on the way."""
+    with _quiet_transformers():
+        model, info = model_class.from_pretrained(
+            str(checkpoint.folder),
+            dtype=dtype,
+            attn_implementation="sdpa",
+            local_files_only=True,
+            ignore_mismatched_sizes=True,  # reported below, in one line instead of a traceback
+            output_loading_info=True,
+        )
+    mismatched = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
+    absent = sorted({key for key in info["missing_keys"] if not key.endswith("lm_head.weight")} | mismatched)
+    if absent and checkpoint.base is None:
+        raise CheckpointError(
+            f"checkpoint {checkpoint.name!r} has no fitting weights for {_some(absent)}; they would be random. "
+            f"Is it a {model_class.__name__} checkpoint?"
+        )
+    if checkpoint.base is not None:
+        _check_adapter_arrived(model, checkpoint)
+    return model
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """Loading reports and progress bars of transformers; what matters in them is checked and said by us."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _check_adapter_arrived(model: Any, checkpoint: Checkpoint) -> None:
+    """Every tensor of a LoRA checkpoint must be in the model: upstream has lost some of them silently."""
+    name = model.active_adapters()[0]
+    loaded = {key.replace(f".{name}.", "."): value for key, value in model.state_dict().items()}
+    lost = []
+    with safe_open(checkpoint.folder / ADAPTER[1], framework="pt") as file:
+        for key in file.keys():  # noqa: SIM118 (not a dict)
+            ending = key.removeprefix("base_model.model.").removeprefix("model.")
+            # Layers were renamed between releases of transformers: compare by the part that kept its name.
+            tail = ending.split("language_model.")[-1].removeprefix("model.")
+            wanted = file.get_tensor(key)
+            found = [value for other, value in loaded.items() if other.endswith(tail) and value.shape == wanted.shape]
+            if not any(torch.equal(value, wanted.to(value)) for value in found):
+                lost.append(key)
+    if lost:
+        rank = json.loads((checkpoint.folder / ADAPTER[0]).read_text()).get("r")
+        raise CheckpointError(
+            f"{len(lost)} tensors of the adapter {checkpoint.name!r} (rank {rank}) did not arrive in the model: "
+            f"{_some(lost)}. Its layer names and those of this transformers release differ; "
+            "merge the adapter into its base model and use that."
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

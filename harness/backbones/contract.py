@@ -1,0 +1,108 @@
+"""What a backbone is: the small protocol between a retriever (of any framework) and the rest of the harness.
+
+A backbone turns page images into vectors, a patch grid and signals, and query texts into vectors. One forward pass a
+page; nothing here knows about stores, pruners or metrics. A retriever of one's own is a file with one decorated loader:
+
+    from harness.backbones.contract import Card, EncodedPage, Options, backbone
+
+    @backbone("mine", checkpoint="my-team/my-retriever", signals=())
+    def load(checkpoint: str, options: Options): ...   # returns an object with `card`, `encode_pages`, `encode_queries`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import torch
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to load a backbone. None means: choose by the hardware (device, dtype) or by the checkpoint (tokens)."""
+
+    device: str | None = None
+    dtype: str | None = None
+    max_visual_tokens: int | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """What identifies a loaded backbone and explains its output. All of it goes into the key of a store."""
+
+    name: str
+    checkpoint: str
+    revision: str
+    """A commit, or a hash of the files when the checkpoint is a local folder."""
+    layers: int
+    heads: int
+    dim: int
+    dtype: str
+    signals: tuple[str, ...]
+    signals_from: str
+    """What the signals were read from: the retriever's own decoder, another model, or nothing."""
+    page_prompt: str
+    token_layout: str
+    eos_token: str
+    """The last valid token of the page prompt, whose attention is the `eos` signal."""
+    query_template: str
+    max_visual_tokens: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "signals": list(self.signals)}
+
+
+@dataclass(frozen=True)
+class EncodedPage:
+    """One page, encoded: `vectors [N, d]` of its visual tokens, and what was captured with them."""
+
+    vectors: torch.Tensor
+    grid: tuple[int, int] | None = None
+    signals: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """By name, float32 `[layers, N]` (one row for signals that have no layers)."""
+    prompt: torch.Tensor | None = None
+    """Vectors `[P, d]` of the prompt and special tokens, which the stock retriever indexes too (profile `native`)."""
+
+
+class Backbone(Protocol):
+    """The whole protocol."""
+
+    @property
+    def card(self) -> Card: ...
+
+    def encode_pages(self, images: Sequence[Image]) -> list[EncodedPage]:
+        """Encode one batch. A page's result must not depend on the pages beside it."""
+        ...
+
+    def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        """One `[tokens, d]` tensor a query, from the raw query text: the template is the backbone's own business."""
+        ...
+
+
+Loader = Callable[[str, Options], Backbone]
+
+
+def backbone(
+    name: str,
+    *,
+    checkpoint: str,
+    signals: tuple[str, ...],
+    layers: int | None = None,
+    heads: int | None = None,
+    dim: int | None = None,
+) -> Callable[[Loader], Loader]:
+    """Mark a loader as a backbone. The facts are those of the default checkpoint; a loaded `Card` states the real ones.
+
+    Give plain literals: `harness list backbones` reads them from the source without importing it.
+    """
+
+    def mark(loader: Loader) -> Loader:
+        facts = {"checkpoint": checkpoint, "signals": signals, "layers": layers, "heads": heads, "dim": dim}
+        loader.__backbone__ = {"name": name, **facts}  # type: ignore[attr-defined]
+        return loader
+
+    return mark

@@ -1,0 +1,142 @@
+"""The attention each visual token of a page receives in one layer, from queries and keys, without an attention map.
+
+Given the log-sum-exp of every row, a column sum needs one more QK^T in small tiles, over visual columns only:
+
+    received_j = sum_i exp(scale * q_i . k_j - lse_i)        (SAP, Eq. 2)
+
+Without it (the kernel did not give it, or the mask is an unusual one) rows are processed block by block. Logits and
+sums are float32 whatever the weights are: bfloat16 sums lose the ranking of patches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+ROW_TILE, COLUMN_TILE = 128, 256  # with 8 heads a tile of logits is 1 MB: larger ones leave the cache
+BLOCK_BYTES = 32 * 2**20  # logits held at once by the portable row-block path
+
+LOG2_E = math.log2(math.e)
+
+FULL, CAUSAL, OTHER = "full", "causal", "other"
+"""Which visual rows see which visual columns. Only `OTHER` needs the mask itself."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the tokens of one page are: visual ones, other valid ones (prompt, specials), and the last valid one."""
+
+    visual: torch.Tensor
+    others: torch.Tensor
+    last: int
+
+
+def pattern_of(mask: torch.Tensor, visual: torch.Tensor) -> str:
+    """Which of the patterns a page's mask [T, T] is among its visual tokens."""
+    full = causal = True
+    position = torch.arange(len(visual), device=mask.device)
+    for start in range(0, len(visual), 512):
+        block = mask[visual[start : start + 512]][:, visual]
+        full = full and bool(block.all())
+        causal = causal and bool((block == (position <= position[start : start + 512, None])).all())
+    return FULL if full else CAUSAL if causal else OTHER
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One page's queries [H, T, d] and keys [Hkv, T, d], and who may see whom."""
+
+    query: torch.Tensor
+    key: torch.Tensor
+    scale: float
+    mask: torch.Tensor | None
+    causal: bool
+
+    def attention(self, rows: torch.Tensor) -> Iterator[torch.Tensor]:
+        """The softmax rows of the given tokens over all tokens, [H, r, T] float32, a block at a time."""
+        heads, tokens, _ = self.query.shape
+        key = self.key.float().transpose(1, 2)
+        size = max(1, BLOCK_BYTES // (heads * tokens * 4))
+        for start in range(0, len(rows), size):
+            at = rows[start : start + size]
+            logits = _grouped_product(self.query[:, at].float(), key).mul_(self.scale)
+            if self.mask is not None:
+                logits.masked_fill_(~self.mask[at], -math.inf)
+            elif self.causal:
+                logits.masked_fill_(torch.arange(tokens, device=at.device) > at[:, None], -math.inf)
+            yield logits.softmax(-1)
+
+
+def _grouped_product(query: torch.Tensor, key_t: torch.Tensor) -> torch.Tensor:
+    """q @ k for grouped-query attention, [H, r, d] x [Hkv, d, c] -> [H, r, c], without repeating the keys."""
+    heads, rows, dim = query.shape
+    groups = key_t.shape[0]
+    return torch.bmm(query.reshape(groups, heads // groups * rows, dim), key_t).view(heads, rows, -1)
+
+
+def page_signals(rows: Rows, layout: Layout, pattern: str, lse: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    """The signals of one layer of one page, [N] each; `lse [H, T]` is each row's log-sum-exp, if the kernel gave it."""
+    visual = layout.visual
+    if lse is not None and pattern != OTHER:
+        from_visual = _received_by_tiles(rows, visual, lse[:, visual], causal=pattern == CAUSAL)
+    else:
+        from_visual = sum(
+            (block[:, :, visual].sum(1) for block in rows.attention(visual)),
+            start=torch.zeros(rows.query.shape[0], len(visual), device=visual.device),
+        )
+    from_all = from_visual.clone()
+    for block in rows.attention(layout.others):  # a few prompt tokens: cheap, and the last of all is among them
+        from_all += block[:, :, visual].sum(1)
+    (last,) = rows.attention(torch.tensor([layout.last], device=visual.device))
+    return {
+        "indegree": from_visual.mean(0),
+        "indegree_max": from_visual.amax(0),
+        "all_to_visual": from_all.mean(0),
+        "eos": last[:, 0, visual].mean(0),
+    }
+
+
+def _received_by_tiles(rows: Rows, visual: torch.Tensor, lse: torch.Tensor, *, causal: bool) -> torch.Tensor:
+    """Sum over visual rows of each visual column, [H, N], from the rows' log-sum-exp.
+
+    The log-sum-exp rides along as one more column of the product ([q, -lse] . [k, 1]), all in base two, whose
+    exponential is the faster one; one buffer serves all tiles.
+    """
+    query, key = _take(rows.query, visual), _take(rows.key, visual)
+    (heads, tokens, dim), groups = query.shape, key.shape[0]
+    tile_rows = min(ROW_TILE, tokens)
+    keys = torch.ones(groups, tokens, dim + 1)
+    keys[:, :, :dim] = key
+    queries = torch.empty(heads, tile_rows, dim + 1)
+    buffer = torch.empty(heads * tile_rows * min(COLUMN_TILE, tokens))
+    future = torch.ones(tile_rows, tile_rows, dtype=torch.bool).triu(1)
+    received = torch.zeros(heads, tokens)
+    for top in range(0, tokens, tile_rows):
+        bottom = min(top + tile_rows, tokens)
+        height, edge = bottom - top, bottom if causal else tokens
+        tile = queries[:, :height]
+        torch.mul(query[:, top:bottom], rows.scale * LOG2_E, out=tile[:, :, :dim])
+        torch.mul(lse[:, top:bottom], -LOG2_E, out=tile[:, :, dim])
+        tile = tile.reshape(groups, -1, dim + 1)
+        for left in range(0, edge, COLUMN_TILE):
+            right = min(left + COLUMN_TILE, edge)
+            logits = buffer[: heads * height * (right - left)].view(groups, -1, right - left)
+            torch.bmm(tile, keys[:, left:right].transpose(1, 2), out=logits)
+            logits = logits.view(heads, height, right - left)
+            if causal and right > top + 1:
+                # Masked before the exponential: a forbidden logit may be far above its row's log-sum-exp.
+                start = max(left, top)
+                logits[:, :, start - left :].masked_fill_(future[:height, start - top : right - top], -math.inf)
+            received[:, left:right] += logits.exp2_().sum(1)
+    return received
+
+
+def _take(tensor: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """`tensor[:, tokens]`, as a view when the tokens are one run (they are, except for split images)."""
+    first, count = int(tokens[0]), len(tokens)
+    if int(tokens[-1]) - first + 1 == count:
+        return tensor[:, first : first + count]
+    return tensor[:, tokens]

@@ -1,0 +1,82 @@
+"""From what a user types after `--backbone` to a loaded backbone, through the same plugin scan as the pruners'.
+
+    colqwen2                              a built-in or installed backbone, its default checkpoint
+    colqwen2=path-or-id@revision          the same loader, another checkpoint
+    my_retriever.py[:name][=checkpoint]   a file of one's own
+
+Listing imports nothing; only the chosen backbone's module is executed.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.backbones.contract import Backbone, Options
+from pruners.core import plugins
+from pruners.core.errors import CatalogError
+from pruners.core.plugins import Entry
+
+GROUP = "pruneboard.backbones"
+DECORATORS = ("backbone",)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backbone as chosen: which loader, which checkpoint, which revision."""
+
+    entry: Entry
+    checkpoint: str
+    revision: str | None
+
+
+def catalogue(file: Path | None = None) -> dict[str, Entry]:
+    """Every backbone by name: built in, installed, and declared in the given file."""
+    entries = [
+        *plugins.scan_package("harness.backbones", Path(__file__).parent, DECORATORS),
+        *plugins.scan_entry_points(GROUP, DECORATORS),
+        *(plugins.scan_file(file.resolve(), DECORATORS) if file else []),
+    ]
+    return plugins.unique(entries)
+
+
+def choose(selector: str) -> Choice:
+    """Read a selector; nothing is imported or loaded."""
+    left, _, right = selector.partition("=")
+    file, name = _file_and_name(left)
+    known = catalogue(file)
+    if file is not None and not name:
+        declared = [entry.name for entry in plugins.scan_file(file.resolve(), DECORATORS)]
+        if len(declared) != 1:
+            what = f"declares {', '.join(declared)}: add :name" if declared else "declares none: decorate a loader"
+            raise CatalogError(f"{file} must declare one backbone with @backbone(...), but {what}")
+        (name,) = declared
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
+        raise CatalogError(f"there is no backbone {name!r}; {hint}")
+    checkpoint, revision = (right, None) if Path(right).exists() else _revision(right)
+    return Choice(known[name], checkpoint or known[name].options["checkpoint"], revision)
+
+
+def load(selector: str, options: Options | None = None) -> Backbone:
+    """Load the chosen backbone. Models load their weights when they encode, not here."""
+    choice = choose(selector)
+    options = replace(options or Options(), revision=choice.revision)
+    return plugins.load(choice.entry)(choice.checkpoint, options)
+
+
+def _file_and_name(text: str) -> tuple[Path | None, str]:
+    head, dot_py, tail = text.partition(".py")
+    if dot_py and (not tail or tail.startswith(":")):
+        file = Path(head + dot_py)
+        if not file.is_file():
+            raise CatalogError(f"there is no file {file}")
+        return file, tail[1:]
+    return None, text
+
+
+def _revision(text: str) -> tuple[str, str | None]:
+    checkpoint, at, revision = text.rpartition("@")
+    return (checkpoint, revision) if at else (text, None)

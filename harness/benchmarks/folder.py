@@ -1,0 +1,166 @@
+"""A benchmark: pages, queries, relevance; and the reader of a local folder in ViDoRe's layout.
+
+    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}
+    <folder>/queries/test-*.parquet    id (or _id, query-id), text (or query)
+    <folder>/qrels/test-*.parquet      query-id, corpus-id, score
+
+Images stay encoded in the parquet files until a page is asked for. Ids are strings. What was really read is hashed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import xxhash
+from PIL import Image, UnidentifiedImageError
+
+from harness.benchmarks.embedded import BenchmarkError
+
+PAGE_ID = ("_id", "id", "corpus-id")
+QUERY_ID = ("_id", "id", "query-id")
+QUERY_TEXT = ("text", "query")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Pages (images decoded only when asked for), queries and graded relevance; `content` hashes what was read."""
+
+    name: str
+    page_ids: tuple[str, ...]
+    image: Callable[[int], Image.Image]
+    """The page at an index of `page_ids`, in RGB."""
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, int]]
+    """query id -> page id -> grade."""
+    content: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of `corpus`, `queries` and `qrels`."""
+    languages: Mapping[str, str] = field(default_factory=dict)
+    """query id -> language, where the queries have such a column: averages are taken by language first."""
+    dropped_queries: int = 0
+    """Queries without a text, left out: a null query would match every page."""
+
+
+def read_folder(folder: Path, split: str = "test") -> Benchmark:
+    """The benchmark in a local folder."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
+    corpus = _Corpus(_parquet_files(folder, "corpus", split))
+    queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
+    qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
+    known = set(corpus.ids)
+    for query, pages in qrels.items():
+        if unknown := sorted(pages.keys() - known):
+            raise BenchmarkError(f"{folder}: qrels of query {query!r} name page {unknown[0]!r}, not in the corpus")
+    return Benchmark(
+        name=folder.resolve().name,
+        page_ids=tuple(corpus.ids),
+        image=corpus.image,
+        queries=queries,
+        qrels=qrels,
+        content={
+            "corpus": corpus.digest,
+            "queries": _digest(part for item in queries.items() for part in item),
+            "qrels": _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items()),
+        },
+        languages=languages,
+        dropped_queries=dropped,
+    )
+
+
+class _Corpus:
+    """Rows of the corpus files: ids and a hash at once, images by row group when asked for."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.ids: list[str] = []
+        self._where: list[tuple[pq.ParquetFile, int, int]] = []
+        digest = xxhash.xxh3_128()
+        for path in files:
+            file = pq.ParquetFile(path, memory_map=True)
+            id_column = _column(file.schema_arrow.names, PAGE_ID, path)
+            _column(file.schema_arrow.names, ("image",), path)
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=[id_column, "image"])
+                for row, (page, image) in enumerate(zip(table[id_column], table["image"], strict=True)):
+                    self.ids.append(str(page.as_py()))
+                    self._where.append((file, group, row))
+                    digest.update(self.ids[-1].encode() + b"\0" + (_encoded(image.as_py()) or b""))
+        self.digest = f"xxh3-{digest.hexdigest()}"
+        if len(set(self.ids)) != len(self.ids):
+            raise BenchmarkError(f"{files[0].parent}: two pages have the same id")
+        self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
+
+    def image(self, index: int) -> Image.Image:
+        file, group, row = self._where[index]
+        encoded = _encoded(self._group(file, group)[row].as_py())
+        if encoded is None:
+            raise BenchmarkError(f"page {self.ids[index]!r} has no image bytes")
+        try:
+            return Image.open(io.BytesIO(encoded)).convert("RGB")
+        except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+            raise BenchmarkError(f"the image of page {self.ids[index]!r} cannot be read: {error}") from error
+
+
+def _encoded(value: Any) -> bytes | None:
+    return value.get("bytes") if isinstance(value, dict) else value
+
+
+def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:
+    queries: dict[str, str] = {}
+    languages: dict[str, str] = {}
+    dropped = 0
+    for path, rows in _rows(files):
+        for row in rows:
+            text = row[_column(row, QUERY_TEXT, path)]
+            if text is None or not text.strip():
+                dropped += 1
+                continue
+            query = str(row[_column(row, QUERY_ID, path)])
+            if query in queries:
+                raise BenchmarkError(f"{path}: the query id {query!r} occurs twice")
+            queries[query] = text
+            if row.get("language"):
+                languages[query] = str(row["language"])
+    return queries, languages, dropped
+
+
+def _read_qrels(files: Sequence[Path], queries: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    for path, rows in _rows(files):
+        for row in rows:
+            for name in ("query-id", "corpus-id", "score"):
+                _column(row, (name,), path)
+            if (query := str(row["query-id"])) in queries:
+                qrels.setdefault(query, {})[str(row["corpus-id"])] = int(row["score"])
+    return qrels
+
+
+def _rows(files: Sequence[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
+    return ((path, pq.read_table(path).to_pylist()) for path in files)
+
+
+def _parquet_files(folder: Path, part: str, split: str) -> list[Path]:
+    files = sorted((folder / part).glob(f"{split}-*.parquet")) + sorted((folder / part).glob(f"{split}.parquet"))
+    if not files:
+        raise BenchmarkError(f"{folder} has no {part}/{split}-*.parquet; a benchmark needs corpus, queries, qrels")
+    return files
+
+
+def _column(names: Any, wanted: Sequence[str], path: Path) -> str:
+    for name in wanted:
+        if name in names:
+            return name
+    raise BenchmarkError(f"{path} has no column {' or '.join(wanted)}; it has {', '.join(names)}")
+
+
+def _digest(parts: Any) -> str:
+    digest = xxhash.xxh3_128()
+    for part in parts:
+        digest.update(part.encode() + b"\0")
+    return f"xxh3-{digest.hexdigest()}"

@@ -1,0 +1,1 @@
+"""What is learned before an evaluation, from pages and queries that it will not see."""

@@ -1,0 +1,83 @@
+"""`harness bench`: benchmarks that run a peer and us in one run on the same work, and print ratios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.console import people, print_rows
+
+app = typer.Typer(help="Benchmarks against peers, side by side in one run.", no_args_is_help=True)
+
+SYNTHETIC = Path("stores") / "vidore-scale"
+
+
+@app.command()
+def pruners(
+    n: Annotated[int, typer.Option("-n", help="Vectors a page.")] = 1024,
+    dim: Annotated[int, typer.Option(help="Width of a vector.")] = 128,
+    repeats: Annotated[int, typer.Option(help="Pages timed for each method; the median is shown.")] = 7,
+    pruner: Annotated[list[str] | None, typer.Option(help="Only these (repeatable).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Milliseconds a page on one core, all standard budgets together, with the peer library where there is one."""
+    from harness.bench.pruners import COLUMNS, measure
+
+    rows = measure(n, dim, repeats, pruner)
+    print_rows(rows, COLUMNS, title=f"one page of {n} x {dim}, one core, CPU ms (median of {repeats})", as_json=as_json)
+
+
+@app.command()
+def capture(
+    long: Annotated[bool, typer.Option(help="Also 12k tokens.")] = False,
+    tokens: Annotated[list[int] | None, typer.Option(help="These lengths instead (repeatable).")] = None,
+    repeats: Annotated[int, typer.Option(help="Times SDPA and ours alternate; the fastest counts.")] = 3,
+    threads: Annotated[int, typer.Option(help="Threads a process; 0 for all cores.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Time and memory of capturing attention: plain SDPA, eager with all maps, eager a layer at a time, ours."""
+    from harness.bench.capture import COLUMNS, LENGTHS, LONG, measure
+    from harness.progress import bar
+
+    lengths = tokens or [*LENGTHS, *([LONG] if long else [])]
+    rows = measure(lengths, repeats=repeats, threads=threads, progress=bar)
+    print_rows(rows, COLUMNS, title="capturing attention; x is the ratio to plain SDPA", as_json=as_json)
+    if not as_json:
+        people.print("extra: above the process with its model loaded and warmed up by a short page")
+
+
+@app.command()
+def scoring(
+    pages: Annotated[int, typer.Option(help="Pages of 1,024 x 128.")] = 40,
+    queries: Annotated[int, typer.Option(help="Queries.")] = 100,
+    tokens: Annotated[int, typer.Option(help="Vectors a query.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Scoring 5 methods x 11 budgets: libraries cell by cell, and all cells in one sweep."""
+    from harness.bench.scoring import BUDGETS, COLUMNS, METHODS, measure
+
+    rows = measure(pages, queries, tokens)
+    size = f"{pages} pages of 1,024 x 128, {queries} queries of {tokens}"
+    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {size}, one thread"
+    print_rows(rows, COLUMNS, title=title, as_json=as_json)
+
+
+@app.command("vidore-scale")
+def vidore_scale(
+    fraction: Annotated[float, typer.Option(help="Of ViDoRe's pages and queries, for a quick look.")] = 1.0,
+    folder: Annotated[Path, typer.Option(help="Where the synthetic stores go: 3 GB at full size.")] = SYNTHETIC,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Evaluate 5 methods x 11 budgets on synthetic stores of ViDoRe v1 and v2's size: time and memory."""
+    import os
+
+    from harness.bench.vidore_scale import BUDGETS, COLUMNS, METHODS, measure
+    from harness.progress import bar
+
+    rows, size = measure(folder, fraction, workers or os.cpu_count() or 1, bar)
+    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {size['pages']} pages, {size['queries']} queries"
+    print_rows(rows, COLUMNS, title=title, as_json=as_json)
+    people.print(f"peak memory of the largest process: {size['peak_gb']} GB, mapped store pages included")

@@ -1,0 +1,47 @@
+"""`harness check`: prove pruners on made-up hard pages, before any real data is spent on them."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from harness.console import people, print_rows
+
+
+def check(
+    pruner: Annotated[list[str], typer.Argument(help="A name, name(param=value), file.py, or file.py:name(…).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
+    from pruners.core.catalog import resolve
+    from pruners.core.errors import PrunerError
+    from pruners.core.page import Window
+    from pruners.core.proving import BUDGETS, check_contract
+    from pruners.sap import with_window
+
+    broken = 0
+    rows: list[dict] = []
+    for method in resolve(pruner):
+        method = with_window(method, Window(0, None))
+        start = time.perf_counter()
+        try:
+            proofs = check_contract(method)
+        except PrunerError as error:
+            people.print(f"[bold red]broken[/]: {escape(str(error))}", soft_wrap=True)
+            broken += 1
+            continue
+        people.print(
+            f"[bold green]keeps the contract[/]: {escape(str(method))} "
+            f"({len(proofs)} pages x {len(BUDGETS)} budgets in {time.perf_counter() - start:.1f} s)"
+        )
+        for proof in proofs:
+            kept = {f"{b:g}": count for b, count in zip(BUDGETS, proof.counts, strict=True)}
+            rows.append({"pruner": str(method), "page": proof.page, "vectors": proof.n, **kept})
+    if rows:
+        columns = {"pruner": "pruner", "page": "page", "vectors": "vectors", **{f"{b:g}": f"γ {b:g}" for b in BUDGETS}}
+        print_rows(rows, columns, title="vectors kept, by budget", as_json=as_json)
+    if broken:
+        raise typer.Exit(1)

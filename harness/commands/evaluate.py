@@ -1,0 +1,138 @@
+"""`harness evaluate`: only options and what a person sees; the work is in `harness/evaluation`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from harness.console import output, people
+
+if TYPE_CHECKING:
+    from harness.evaluation.config import Config
+
+NANO_NOTE = (
+    "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
+    "and do not speak for backbones of ColPali's scale"
+)
+
+
+def evaluate(
+    backbone: Annotated[
+        str | None, typer.Option(help="Name, name=folder, name=id@revision, or your_file.py. Default: nano.")
+    ] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Name or folder in ViDoRe's layout. Default: minidocs.")] = None,
+    calibration: Annotated[str | None, typer.Option(help="Benchmark to calibrate on. Default: its own.")] = None,
+    pruner: Annotated[
+        list[str] | None, typer.Option(help="Name, name(param=value) or file.py; repeatable. Default: all.")
+    ] = None,
+    budgets: Annotated[str | None, typer.Option(help="standard, sweep, or fractions: 0.05,0.1,0.2.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Seeds of stochastic methods. Default: as each says.")] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Layers for `sap` and its kin, such as 11-14. Default: SR-guided.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Default: 42.")] = None,
+    device: Annotated[str | None, typer.Option(help="cuda, mps or cpu; chosen by itself.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,
+    max_visual_tokens: Annotated[int | None, typer.Option(help="At most so many visual tokens a page.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings, such as a run's own.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Folder of stores.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder. Default: runs/<what it is>.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no plan.")] = False,
+) -> None:
+    """Measure pruning methods: retrieval quality, score retention and size at fixed budgets.
+
+    With no options: the embedded retriever and benchmark, every method, budgets 0.05, 0.10 and 0.20. Killed and started
+    again, it goes on where it was. Exit status 1 if a method failed; the others' results are kept.
+    """
+    from harness.encode import default_root
+    from harness.evaluation.config import Config, parse_budgets, read_config
+    from harness.evaluation.evaluate import Places, run_name, with_overrides
+    from harness.evaluation.evaluate import evaluate as run
+    from harness.progress import bar
+    from harness.progress import quiet as no_bar
+
+    settings = with_overrides(
+        read_config(config) if config else Config(),
+        backbone=backbone,
+        benchmark=benchmark,
+        calibration=calibration,
+        pruners=tuple(pruner) if pruner else None,
+        budgets=parse_budgets(budgets) if budgets else None,
+        trials=trials,
+        window=window,
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        max_visual_tokens=max_visual_tokens,
+    )
+    folder = out or Path("runs") / run_name(settings)
+    places = Places(store or default_root(), folder, workers or os.cpu_count() or 1)
+    if not quiet:
+        _announce(settings, places.workers, folder)
+    hush = quiet or as_json
+    found = run(settings, places, no_bar if hush else bar, lambda text: None if quiet else people.print(text))
+    if as_json:
+        import json
+
+        print(json.dumps({"run": str(folder), "rows": found.rows, "failures": found.failures}, indent=1))
+    else:
+        _show(settings, found.rows)
+        output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
+    for method, reason in found.failures.items():
+        people.print(f"[bold red]failed[/] {escape(method)}: {escape(reason)}", soft_wrap=True)
+    if found.failures:
+        raise typer.Exit(1)
+
+
+def _announce(settings: Config, workers: int, folder: Path) -> None:
+    count = f"{len(settings.pruners)}" if settings.pruners else "every built-in"
+    people.print(
+        f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {count} method(s) at "
+        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {workers} worker(s) -> {escape(str(folder))}",
+        soft_wrap=True,
+    )
+    if settings.backbone == "nano":
+        people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
+
+
+def _show(settings: Config, rows: list[dict]) -> None:
+    """One table a budget, best first. Methods that share the best rank are bold: they cannot be told apart."""
+    from rich.table import Table
+
+    full = rows[0]
+    output.print(
+        f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors and "
+        f"{full['bytes_per_page'] / 1000:.1f} KB a page"
+    )
+    for budget in settings.budgets:
+        table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")
+        for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
+            table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=heading != "method")
+        table.columns[1].min_width = 17  # the longest built-in name
+        for row in (row for row in rows[1:] if row["budget"] == budget):
+            low, high = row["retention_interval"]
+            ms = row["prune_ms_per_page"]
+            table.add_row(
+                str(row["rank"] or "–"),
+                escape(row["method"]),
+                f"{row['ndcg@5']:.4f}",
+                f"{row['retention']:.1f} [{low:.1f}, {high:.1f}]".replace("[", r"\["),
+                f"{row['score_retention']:.3f}",
+                f"{100 * row['realised']:.1f}" + ("!" if row["drift"] else ""),
+                f"{row['bytes_per_page'] / 1000:.2f}",
+                "" if ms is None else f"{ms:.1f}",
+                style="bold" if row["rank"] == 1 else None,
+            )
+        output.print(table)
+        output.print()
+    output.print(
+        "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
+        "vectors. KB, ms: index size and pruning time a page. Equal ranks: the 95 % interval of the difference to the "
+        "first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
+    )

@@ -1,0 +1,202 @@
+"""Pages and queries of a benchmark into a store: one forward pass a page, resumable, never twice.
+
+The folder of a store is named by a key over everything that determines its content, so a store made with other
+settings is never found by mistake.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import xxhash
+from PIL import Image
+
+from harness.backbones.batching import batch_size_for, in_batches
+from harness.backbones.contract import Backbone, EncodedPage
+from harness.benchmarks.folder import Benchmark
+from harness.progress import Progress, quiet
+from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
+from harness.store.reader import Store
+from harness.store.writer import SHARD_PAGES, StoreWriter
+from pruners.core.errors import PruneBoardError
+
+QUERY_BATCH = 32
+
+
+def default_root() -> Path:
+    """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache."""
+    chosen = os.environ.get("PRUNEBOARD_STORES")
+    return Path(chosen) if chosen else Path.home() / ".cache" / "pruneboard" / "stores"
+
+
+def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
+    """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies."""
+    card = backbone.card.as_dict()
+    card.pop("checkpoint")
+    content = {part: benchmark.content[part] for part in ("corpus", "queries")}
+    return {"backbone": card, "benchmark": {"name": benchmark.name, **content}}
+
+
+def store_folder(
+    root: Path, backbone: Backbone, benchmark: Benchmark, vector_dtype: str = "float16", shard_pages: int = SHARD_PAGES
+) -> Path:
+    """The folder of the store that `encode` would make."""
+    identity = identity_of(backbone, benchmark)
+    key = store_key({**identity, "vector_dtype": vector_dtype, "shard_pages": shard_pages})
+    return root / f"{_word(backbone.card.name)}--{_word(benchmark.name)}--{key}"
+
+
+def encode(
+    backbone: Backbone,
+    benchmark: Benchmark,
+    root: Path,
+    *,
+    vector_dtype: str = "float16",
+    shard_pages: int = SHARD_PAGES,
+    batch_size: int | None = None,
+    repair: bool = False,
+    progress: Progress = quiet,
+) -> Store:
+    """The finished store of a benchmark, encoding only what is not there yet."""
+    folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
+    index = {page: i for i, page in enumerate(benchmark.page_ids)}
+    writer = StoreWriter(
+        folder,
+        identity_of(backbone, benchmark),
+        benchmark.page_ids,
+        about=_about(folder, backbone, benchmark, batch_size),
+        vector_dtype=vector_dtype,
+        shard_pages=shard_pages,
+    )
+    with writer:
+        _check_damage(writer, repair)
+        for twin in _stores_of_the_same_pages(root, writer):
+            writer.adopt(twin)
+        wanted = writer.wanted()
+        size = writer.manifest.about["batch_size"]
+        with progress("pages", total=len(benchmark.page_ids), done=len(benchmark.page_ids) - len(wanted)) as advance:
+            # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on
+            # where a run was interrupted, and so do the last bits of their vectors.
+            for start, stop in _shard_spans(wanted, writer):
+                pages = wanted[start:stop]
+                _encode_shard(writer, backbone, benchmark, pages, [index[page] for page in pages], size, advance)
+        if writer.manifest.queries is None:
+            _encode_queries(writer, backbone, benchmark.queries, progress)
+    return Store(folder)
+
+
+def _encode_shard(
+    writer: StoreWriter,
+    backbone: Backbone,
+    benchmark: Benchmark,
+    pages: list[str],
+    indices: list[int],
+    size: int,
+    advance: Any,
+) -> None:
+    hashes: list[str] = []
+
+    def encode_batch(batch: Any) -> list[EncodedPage]:
+        images = [benchmark.image(i) for i in batch]
+        encoded = backbone.encode_pages(images)
+        hashes.extend(image_hash(image) for image in images)
+        return encoded
+
+    def halved(new_size: int) -> None:
+        advance(0, note=f"out of memory: now {new_size} a batch")
+
+    done = 0
+    for encoded in in_batches(encode_batch, indices, size, lambda i: f"page {pages[i]!r}", halved):
+        for page in encoded:
+            writer.add(pages[done], page, image=hashes[done])
+            done += 1
+        advance(len(encoded))
+
+
+def _encode_queries(writer: StoreWriter, backbone: Backbone, queries: Mapping[str, str], progress: Progress) -> None:
+    ids, texts = list(queries), list(queries.values())
+    vectors: list[torch.Tensor] = []
+    with progress("queries", total=len(ids), done=0) as advance:
+        for encoded in in_batches(backbone.encode_queries, texts, QUERY_BATCH, lambda i: f"query {ids[i]!r}"):
+            vectors += encoded
+            advance(len(encoded))
+    writer.add_queries(ids, vectors)
+
+
+def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
+    """Other stores whose page shards would be the very same: benchmarks may share a corpus (ViDoRe's ESG reports)."""
+    ours = writer.manifest
+    if len(ours.shards) == ours.shard_count:
+        return []
+    twins = []
+    for path in sorted(root.glob(f"*/{MANIFEST}")):
+        if path.parent == writer.folder:
+            continue
+        try:
+            theirs = read_manifest(path.parent)
+        except StoreError:  # damaged, or of another release: not this store's business, and no help to it
+            continue
+        if _determines_pages(theirs) == _determines_pages(ours):
+            twins.append(path.parent)
+    return twins
+
+
+def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
+    corpus = manifest.identity.get("benchmark", {}).get("corpus")
+    backbone = manifest.identity.get("backbone")
+    return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
+
+
+def _check_damage(writer: StoreWriter, repair: bool) -> None:
+    damaged = writer.damaged()
+    if damaged and not repair:
+        raise StoreError(
+            f"damaged in {writer.folder}: {', '.join(damaged)} (the content is not what was written). "
+            "Encode just that again with --repair"
+        )
+    if damaged:
+        writer.forget(damaged)
+
+
+def _shard_spans(wanted: list[str], writer: StoreWriter) -> list[tuple[int, int]]:
+    """`wanted` cut at the shards' boundaries."""
+    spans, start = [], 0
+    for shard in range(writer.manifest.shard_count):
+        if shard not in writer.manifest.shards:
+            stop = start + len(writer.manifest.pages_of(shard))
+            spans.append((start, stop))
+            start = stop
+    assert start == len(wanted)
+    return spans
+
+
+def _about(folder: Path, backbone: Backbone, benchmark: Benchmark, batch_size: int | None) -> dict[str, Any]:
+    """What a person wants to know. The batch size is kept so that an interrupted run goes on with the same one."""
+    if (folder / MANIFEST).is_file():
+        return dict(read_manifest(folder).about)
+    if batch_size is not None and batch_size < 1:
+        raise PruneBoardError(f"a batch holds at least one page, not {batch_size}")
+    return {
+        "checkpoint": backbone.card.checkpoint,
+        "device": str(getattr(backbone, "device", "unknown")),
+        "attention": getattr(backbone, "attention_path", "not stated"),
+        "pages": len(benchmark.page_ids),
+        "queries": len(benchmark.queries),
+        "dropped_queries": benchmark.dropped_queries,
+        "batch_size": batch_size or batch_size_for(backbone, lambda: benchmark.image(0)),
+    }
+
+
+def image_hash(image: Image.Image) -> str:
+    """A hash of the decoded pixels: the same page in another file format is the same page."""
+    digest = xxhash.xxh3_128(f"{image.mode} {image.size}".encode())
+    digest.update(image.tobytes())
+    return f"xxh3-{digest.hexdigest()}"
+
+
+def _word(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in text)

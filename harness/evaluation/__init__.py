@@ -1,0 +1,1 @@
+"""`harness evaluate`: benchmark and store in, a run folder out."""

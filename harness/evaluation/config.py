@@ -1,0 +1,105 @@
+"""What is evaluated, frozen: every choice that changes a number is a field here, and is written into the run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from pruners.core.apply import SEED
+from pruners.core.budget import STANDARD, SWEEP, check_budget
+from pruners.core.errors import PruneBoardError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+NAMED_BUDGETS = {"standard": STANDARD, "sweep": SWEEP}
+
+
+@dataclass(frozen=True)
+class Config:
+    """An evaluation. Paths of stores and runs, and the number of workers, change no number and are not in it."""
+
+    backbone: str = "nano"
+    benchmark: str = "minidocs"
+    calibration: str | None = None
+    """Benchmark that adaptive methods and windows are calibrated on; None: the one that belongs to `benchmark`."""
+    pruners: tuple[str, ...] = ()
+    """Text forms; none: every built-in method."""
+    budgets: tuple[float, ...] = STANDARD
+    trials: int | None = None
+    """Seeds of stochastic methods; None: as many as each method says."""
+    seed: int = SEED
+    window: str | None = None
+    """Layers for methods that left theirs open, such as `sap`; None: SR-guided selection on the calibration set."""
+    calibration_pages: int = 128
+    window_pairs: int = 500
+    device: str | None = None
+    dtype: str | None = None
+    max_visual_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        for budget in self.budgets:
+            check_budget(budget)
+        if not self.budgets or len(set(self.budgets)) != len(self.budgets):
+            raise PruneBoardError(f"budgets must be given, each once; these are not: {list(self.budgets)}")
+        if self.trials is not None and self.trials < 1:
+            raise PruneBoardError(f"a stochastic method runs at least one trial, not {self.trials}")
+
+    @property
+    def key(self) -> str:
+        """Names the run folder: the same evaluation continues in the same folder."""
+        text = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def parse_budgets(text: str) -> tuple[float, ...]:
+    """`standard`, `sweep`, or numbers: `0.05,0.1,1/9`."""
+    if text in NAMED_BUDGETS:
+        return NAMED_BUDGETS[text]
+    try:
+        return tuple(sorted(_number(part) for part in text.split(",")))
+    except (ValueError, ZeroDivisionError):
+        raise PruneBoardError(
+            f"{text!r} names no budgets; write standard, sweep, or fractions such as 0.05,0.1,1/9"
+        ) from None
+
+
+def read_config(path: Path) -> Config:
+    """A configuration from a TOML file, such as a run folder's own."""
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PruneBoardError(f"{path} cannot be read as a configuration: {error}") from error
+    return _from_fields(fields, path)
+
+
+def write_config(config: Config) -> bytes:
+    fields = {name: value for name, value in dataclasses.asdict(config).items() if value is not None}
+    return tomli_w.dumps(fields).encode()
+
+
+def _from_fields(fields: dict[str, Any], path: Path) -> Config:
+    import pydantic
+
+    known = {f.name for f in dataclasses.fields(Config)}
+    if unknown := sorted(set(fields) - known):
+        raise PruneBoardError(f"{path}: unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    try:
+        return pydantic.TypeAdapter(Config).validate_python(fields)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise PruneBoardError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _number(text: str) -> float:
+    over, slash, under = text.strip().partition("/")
+    return float(over) / float(under) if slash else float(over)

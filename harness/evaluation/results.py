@@ -1,0 +1,111 @@
+"""From scores to results: one record for each data set and method, with a value for every query and budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from harness.benchmarks.folder import Benchmark
+from harness.evaluation.methods import Method
+from harness.evaluation.scores import TaskScores
+from harness.metrics.ranking import Evaluator, ranked_ids
+from harness.metrics.retention import GoldPairs, score_retention
+
+TOP = 10  # ranked pages kept for each query and budget
+FULL = "full"
+"""The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A method on a data set. `summary` has one entry a budget, `per_query` one row a query and budget."""
+
+    task: str
+    method: str
+    summary: list[dict]
+    per_query: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class TaskEvaluator:
+    """The measures of one data set."""
+
+    task: Benchmark
+    query_ids: tuple[str, ...]
+    evaluate: Evaluator
+    gold: GoldPairs
+
+    @classmethod
+    def of(cls, task: Benchmark, query_ids: tuple[str, ...]) -> TaskEvaluator:
+        return cls(
+            task,
+            query_ids,
+            Evaluator(task.qrels, query_ids, task.page_ids),
+            GoldPairs.of(task.qrels, query_ids, task.page_ids),
+        )
+
+    def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
+        stored = np.full((1, 1), scores.full_vectors)
+        return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, stored * dim * bits, 0, "fixed")
+
+    def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
+        text = method.text
+        shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
+        stored = scores.vectors[text], scores.bits[text]
+        return self._result(text, budgets, scores.by_method[text], scores, *stored, shared, kind)
+
+    def _result(
+        self,
+        name: str,
+        budgets: tuple[float, ...],
+        cells: np.ndarray,
+        scores: TaskScores,
+        vectors: np.ndarray,
+        bits: np.ndarray,
+        shared_bytes: int,
+        kind: str,
+    ) -> Result:
+        summary, frames = [], []
+        pages = len(self.task.page_ids)
+        for b, budget in enumerate(budgets):
+            trials = [self.evaluate(trial) for trial in cells[:, b]]
+            kept = [score_retention(trial, scores.full, self.gold) for trial in cells[:, b]]
+            measures = {m: np.mean([trial[m] for trial in trials], axis=0) for m in trials[0]}
+            realised = float(vectors[:, b].mean() / scores.full_vectors)
+            summary.append(
+                {
+                    "budget": budget,
+                    "realised": realised,
+                    "drift": kind == "adaptive" and drifted(realised, budget),
+                    "vectors_per_page": float(vectors[:, b].mean() / pages),
+                    "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
+                    "trials": len(trials),
+                    "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),
+                    "score_retention": float(np.mean([k.score_retention for k in kept])),
+                    "score_retention_micro": float(np.mean([k.score_retention_micro for k in kept])),
+                    "pairs_left_out": kept[0].left_out,
+                }
+            )
+            frames.append(self._frame(budget, measures, kept, cells[0, b]))
+        return Result(self.task.name, name, summary, pd.concat(frames, ignore_index=True))
+
+    def _frame(self, budget: float, measures: dict, kept: list, scores: np.ndarray) -> pd.DataFrame:
+        rows = {query: row for row, query in enumerate(self.query_ids)}
+        chosen = [rows[query] for query in self.evaluate.query_ids]
+        return pd.DataFrame(
+            {
+                "query": self.evaluate.query_ids,
+                "language": [self.task.languages.get(query, "") for query in self.evaluate.query_ids],
+                "budget": budget,
+                **measures,
+                "score_retention": np.mean([k.per_query for k in kept], axis=0)[chosen],
+                f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),  # of the first trial
+            }
+        )
+
+
+def drifted(realised: float, budget: float) -> bool:
+    """Whether an adaptive method missed its budget: by more than 0.005 and by more than 5 % of it."""
+    return abs(realised - budget) > max(0.005, 0.05 * budget)

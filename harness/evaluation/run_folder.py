@@ -1,0 +1,122 @@
+"""A run on disk. Every file is whole or absent, so a run that was killed goes on where it was.
+
+config.toml            the frozen configuration; `harness evaluate --config` takes it
+environment.json       versions, hardware, state of the code
+calibration.json       windows and thresholds that were learned
+stores.json            key and content hashes of every data set that was read
+results/<data set>/<method>.json, .parquet      summary by budget, and one row a query and budget
+failures.json          methods without results, and why
+timings.json           pruning milliseconds a page: the one file that differs between equal runs
+log.txt
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.evaluation.config import Config, write_config
+from harness.evaluation.results import Result
+from harness.store.format import write_atomically
+from pruners.core.errors import PruneBoardError
+
+LIBRARIES = (
+    *("pruneboard", "torch", "transformers", "colpali-engine", "mteb", "numpy", "numba", "scipy", "scikit-learn"),
+    *("pytrec-eval-terrier", "pandas"),
+)
+
+
+class RunFolder:
+    """Reads and writes one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def begin(cls, folder: Path, config: Config) -> RunFolder:
+        """The folder of this configuration, new or as a killed run left it."""
+        run = cls(folder)
+        text, path = write_config(config), folder / "config.toml"
+        if path.exists() and path.read_bytes() != text:
+            raise PruneBoardError(f"{folder} holds a run of another configuration; choose another --out")
+        (folder / "results").mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+        run.write_json("environment.json", environment())
+        return run
+
+    def write_json(self, name: str, value: Any) -> None:
+        write_atomically(self.folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+    def read_json(self, name: str) -> Any:
+        path = self.folder / name
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def has(self, task: str, slug: str) -> bool:
+        return self._path(task, slug, ".json").exists()
+
+    def write_result(self, slug: str, result: Result) -> None:
+        """The JSON file goes last: where it is, the result is whole."""
+        parquet = io.BytesIO()
+        result.per_query.to_parquet(parquet, index=False)
+        path = self._path(result.task, slug, ".parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, parquet.getvalue())
+        record = {"task": result.task, "method": result.method, "budgets": result.summary}
+        self.write_json(str(self._path(result.task, slug, ".json").relative_to(self.folder)), record)
+
+    def read_result(self, task: str, slug: str) -> Result:
+        record = json.loads(self._path(task, slug, ".json").read_text())
+        frame = pd.read_parquet(self._path(task, slug, ".parquet"))
+        return Result(record["task"], record["method"], record["budgets"], frame)
+
+    def add_timings(self, task: str, milliseconds: Mapping[str, float]) -> None:
+        known = self.read_json("timings.json") or {}
+        self.write_json("timings.json", {**known, task: {**known.get(task, {}), **milliseconds}})
+
+    def log(self, line: str) -> None:
+        with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now(timezone.utc).isoformat(timespec='seconds')} {line}\n")
+
+    def _path(self, task: str, slug: str, ending: str) -> Path:
+        folder = task.replace("/", "--")
+        if folder in (".", "..") or slug in (".", ".."):
+            raise PruneBoardError(f"{task!r} and {slug!r} cannot name files")
+        return self.folder / "results" / folder / f"{slug}{ending}"
+
+
+def environment() -> dict[str, Any]:
+    """Where a run was made: nothing of it changes a number."""
+    versions = {}
+    for name in LIBRARIES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "absent"
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(terse=True),
+        "processor": platform.machine(),
+        "libraries": versions,
+        "code": _git_state(),
+    }
+
+
+def _git_state() -> str:
+    """The commit, with `+changes` if the tree differs from it; `not a checkout` for an installed package."""
+    here = Path(__file__).parent
+    try:
+        commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=here, stderr=subprocess.DEVNULL, text=True)
+        changes = subprocess.check_output(["git", "status", "--porcelain"], cwd=here, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "not a checkout"
+    return commit.strip() + ("+changes" if changes.strip() else "")

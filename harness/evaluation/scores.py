@@ -1,0 +1,177 @@
+"""Scores of one data set: every page pruned by every method at all budgets and scored against all queries, in one pass.
+
+Pages are independent, so they are spread over worker processes with one thread each; what comes out does not depend on
+how many. A method that fails on a page is out for the data set, with its reason; the others go on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from harness.evaluation.methods import Method
+from harness.scoring.queries import QueryTiles, tile_queries
+from harness.scoring.sweep import score_page
+from harness.store.reader import Store
+from pruners import Merged, Subset, prune
+from pruners.core.contract import Diagnostic
+from pruners.core.errors import PrunerError
+
+INDEX_BITS = 16  # of one number in an index: float16
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs. Workers are forked and inherit it, so methods from a user's file need no pickling."""
+
+    store: Store
+    methods: tuple[Method, ...]
+    budgets: tuple[float, ...]
+    seed: int
+    queries: QueryTiles
+    gold: dict[int, list[int]]
+    """page -> its gold queries, for diagnostics only."""
+
+
+@dataclass(frozen=True)
+class PageScores:
+    """One page. Cells are methods x trials x budgets; `scores [1 + cells, queries]`, the full page first."""
+
+    scores: np.ndarray
+    vectors: np.ndarray
+    bits: np.ndarray
+    seconds: np.ndarray  # by method
+    failures: dict[str, str]
+    full_vectors: int
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """One data set: `full [queries, pages]`, and for each method `[trials, budgets, queries, pages]`."""
+
+    full: np.ndarray
+    by_method: dict[str, np.ndarray]
+    vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept in all, [trials, budgets]
+    bits: dict[str, np.ndarray] = field(default_factory=dict)
+    milliseconds: dict[str, float] = field(default_factory=dict)  # a page and trial, all budgets
+    failures: dict[str, str] = field(default_factory=dict)
+    full_vectors: int = 0
+
+
+def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
+    """Prune and score all pages of a store."""
+    pages: list[PageScores] = []
+    with _spread(job, len(job.store), workers) as results:
+        for page in results:
+            pages.append(page)
+            advance(1)
+    scores = np.stack([page.scores for page in pages], axis=-1)  # [1 + cells, queries, pages]
+    vectors, bits = (np.sum([getattr(page, name) for page in pages], axis=0) for name in ("vectors", "bits"))
+    seconds = np.sum([page.seconds for page in pages], axis=0)
+    failures: dict[str, str] = {}
+    for page in pages:
+        failures = {**page.failures, **failures}  # the first page's reason stays
+    found = TaskScores(scores[0], {}, failures=failures, full_vectors=sum(page.full_vectors for page in pages))
+    start, budgets = 0, len(job.budgets)
+    for i, method in enumerate(job.methods):
+        stop = start + method.trials * budgets
+        if method.text not in failures:
+            shape = (method.trials, budgets)
+            found.by_method[method.text] = scores[1 + start : 1 + stop].reshape(*shape, *scores.shape[1:])
+            found.vectors[method.text] = vectors[start:stop].reshape(shape)
+            found.bits[method.text] = bits[start:stop].reshape(shape)
+            found.milliseconds[method.text] = 1000 * float(seconds[i]) / len(pages) / method.trials
+        start = stop
+    return found
+
+
+def score_one(job: Job, index: int) -> PageScores:
+    """Prune one page with every method and score what is left."""
+    page = job.store.page(index)
+    results: list[Subset | Merged] = []
+    rows: list[int] = []  # which cells the results fill
+    cells = sum(method.trials for method in job.methods) * len(job.budgets)
+    vectors, bits = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    seconds, failures = np.zeros(len(job.methods)), {}
+    cell = 0
+    for i, method in enumerate(job.methods):
+        queries = None
+        if isinstance(method.pruner, Diagnostic):
+            queries = [job.store.query(query) for query in job.gold.get(index, [])]
+        start = time.perf_counter()
+        for trial in range(method.trials):
+            try:
+                result = prune(method.pruner, page, job.budgets, seed=job.seed, trial=trial, queries=queries)
+            except PrunerError as error:
+                failures[method.text] = str(error)
+            else:
+                span = slice(cell, cell + len(job.budgets))
+                vectors[span], bits[span] = _stored(result, page.vectors.shape[1])
+                results.append(result)
+                rows += range(cell, cell + len(job.budgets))
+            cell += len(job.budgets)
+        seconds[i] = time.perf_counter() - start
+    scores = np.full((1 + cells, len(job.queries)), np.nan, np.float32)
+    scores[[0, *(1 + row for row in rows)]] = score_page(page.vectors, results, job.queries)
+    return PageScores(scores, vectors, bits, seconds, failures, len(page))
+
+
+def gold_queries(queries: np.ndarray, pages: np.ndarray) -> dict[int, list[int]]:
+    """page -> gold queries, from index pairs."""
+    gold: dict[int, list[int]] = {}
+    for query, page in zip(queries.tolist(), pages.tolist(), strict=True):
+        gold.setdefault(page, []).append(query)
+    return gold
+
+
+def load_queries(store: Store, indices: Sequence[int]) -> QueryTiles:
+    return tile_queries([store.query(index) for index in indices])
+
+
+def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:
+    """Vectors that budgets keep of a page, and the bits an index needs for them."""
+    if isinstance(result, Subset):
+        counts = list(result.counts)
+        return counts, [count * dim * INDEX_BITS for count in counts]
+    counts = [len(part) for part in result.vectors]
+    return counts, [count * (result.bits_per_vector or dim * INDEX_BITS) for count in counts]
+
+
+_JOB: Job | None = None  # inherited by forked workers
+
+
+@contextmanager
+def _spread(job: Job, pages: int, workers: int) -> Iterator[Iterator[PageScores]]:
+    """Results page by page, in order."""
+    global _JOB
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            if workers > 1 and pages > 1 and "fork" in multiprocessing.get_all_start_methods():
+                _JOB = job
+                first = score_one(job, 0)  # here, so that workers inherit compiled kernels
+                with multiprocessing.get_context("fork").Pool(workers, _start_worker) as pool:
+                    yield itertools.chain([first], pool.imap(_run_worker, range(1, pages), chunksize=4))
+            else:
+                yield (score_one(job, index) for index in range(pages))
+    finally:
+        _JOB = None
+        torch.set_num_threads(threads)
+
+
+def _start_worker() -> None:
+    torch.set_num_threads(1)
+
+
+def _run_worker(index: int) -> PageScores:
+    assert _JOB is not None
+    return score_one(_JOB, index)

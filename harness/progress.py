@@ -1,0 +1,48 @@
+"""Progress of long work, as a small function that stages call without knowing about terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from harness.console import people
+
+Advance = Callable[..., None]
+"""`advance(n)` after n more items; `advance(0, note="...")` to say something beside the bar."""
+
+
+class Progress(Protocol):
+    def __call__(self, what: str, *, total: int, done: int) -> AbstractContextManager[Advance]: ...
+
+
+@contextmanager
+def quiet(what: str, *, total: int, done: int) -> Iterator[Advance]:
+    """No progress shown."""
+    yield lambda count, note="": None
+
+
+@contextmanager
+def bar(what: str, *, total: int, done: int) -> Iterator[Advance]:
+    """A bar on stderr with speed and time left."""
+    from rich import progress as rich_progress
+
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("{task.fields[speed]}"),
+        rich_progress.TimeRemainingColumn(),
+        rich_progress.TextColumn("{task.fields[note]}"),
+    )
+    with rich_progress.Progress(*columns, console=people) as display:
+        task = display.add_task(what, total=total, completed=done, speed="", note="")
+
+        def advance(count: int, note: str = "") -> None:
+            display.advance(task, count)
+            speed = display.tasks[0].speed
+            display.update(task, speed=f"{speed:.1f}/s" if speed else "")
+            if note:
+                display.update(task, note=note)
+
+        yield advance

@@ -1,0 +1,52 @@
+"""All query vectors of a benchmark as one matrix, cut into tiles of whole queries that fit into a core's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from pruners.core.errors import PruneBoardError
+
+TILE_TOKENS = 128
+"""Query tokens multiplied at a time: 1,024 page vectors x 128 tokens are 512 KB, which a second-level cache holds."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Queries `[first, last)`: their tokens `[d, tokens]`, and where each query's tokens begin and end."""
+
+    first: int
+    last: int
+    tokens: torch.Tensor
+    offsets: np.ndarray
+
+
+@dataclass(frozen=True)
+class QueryTiles:
+    """The queries of a benchmark, in order."""
+
+    tiles: tuple[Tile, ...]
+
+    def __len__(self) -> int:
+        return self.tiles[-1].last if self.tiles else 0
+
+
+def tile_queries(queries: Sequence[torch.Tensor], tile_tokens: int = TILE_TOKENS) -> QueryTiles:
+    """Cut queries `[tokens, d]` into tiles of at most `tile_tokens` tokens, or of a single longer query."""
+    for i, query in enumerate(queries):
+        if query.ndim != 2 or len(query) == 0:
+            raise PruneBoardError(f"query {i} has no vectors: its shape is {list(query.shape)}")
+    tiles, first = [], 0
+    while first < len(queries):
+        last, tokens = first + 1, len(queries[first])
+        while last < len(queries) and tokens + len(queries[last]) <= tile_tokens:
+            tokens += len(queries[last])
+            last += 1
+        chosen = queries[first:last]
+        offsets = np.cumsum([0, *(len(query) for query in chosen)])
+        tiles.append(Tile(first, last, torch.cat([q.float() for q in chosen]).T.contiguous(), offsets))
+        first = last
+    return QueryTiles(tuple(tiles))

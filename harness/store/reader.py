@@ -1,0 +1,126 @@
+"""Reading a store: files are memory-mapped, a page is a slice, and opening reads the manifest only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+
+from harness.store.format import Shard, StoreError, damaged_files, read_manifest
+from pruners.core.page import Page
+
+
+class Store:
+    """A finished store. `store.page(i)` is what a pruner sees; `store.query(i)` a query's vectors `[tokens, d]`."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self.manifest = read_manifest(self.folder)
+        if not self.manifest.complete:
+            done = sum(len(shard.ids) for shard in self.manifest.shards.values())
+            raise StoreError(
+                f"{self.folder} is not finished ({done} of {len(self.manifest.page_ids)} pages); "
+                "run the `harness encode` that began it again: it goes on where it was"
+            )
+        for shard in self._files():
+            path = self.folder / shard.file
+            if not path.is_file() or path.stat().st_size != shard.bytes:
+                raise StoreError(f"{path} is missing or cut short; `harness encode --repair` makes it again")
+        self._open: dict[str, Any] = {}
+        self._offsets: dict[tuple[str, str], list[int]] = {}
+
+    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
+        """Sent to a worker process as its folder; the worker maps the files itself."""
+        return Store, (self.folder,)
+
+    def __len__(self) -> int:
+        return len(self.manifest.page_ids)
+
+    @property
+    def page_ids(self) -> tuple[str, ...]:
+        return self.manifest.page_ids
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        return self._queries.ids
+
+    @property
+    def key(self) -> str:
+        return self.manifest.key
+
+    @property
+    def dim(self) -> int:
+        return self.manifest.dim or 0
+
+    @property
+    def signals(self) -> dict[str, int]:
+        """The signals there are, with their number of rows (layers)."""
+        return dict(self.manifest.signals)
+
+    @property
+    def image_hashes(self) -> tuple[str, ...]:
+        return tuple(image for index in sorted(self.manifest.shards) for image in self.manifest.shards[index].images)
+
+    def page(self, index: int) -> Page:
+        shard, row = self._locate(index)
+        start, stop = self._span(shard, "offsets", row)
+        grid = self._slice(shard, "grids", row, row + 1)[0].tolist()
+        return Page(
+            id=self.page_ids[index],
+            vectors=self._slice(shard, "vectors", start, stop).float(),
+            grid=(grid[0], grid[1]) if any(grid) else None,
+            signals={
+                name: self._slice(shard, f"signal.{name}", start, stop).T.contiguous() for name in self.manifest.signals
+            },
+        )
+
+    def pages(self) -> Iterator[Page]:
+        return (self.page(index) for index in range(len(self)))
+
+    def vectors(self, index: int) -> torch.Tensor:
+        """The vectors of a page as they are on disk, for those who need nothing else."""
+        shard, row = self._locate(index)
+        return self._slice(shard, "vectors", *self._span(shard, "offsets", row))
+
+    def prompt(self, index: int) -> torch.Tensor:
+        """Vectors of a page's prompt and special tokens, which profile `native` indexes too; `[0, d]` if not kept."""
+        shard, row = self._locate(index)
+        return self._slice(shard, "prompt", *self._span(shard, "prompt_offsets", row)).float()
+
+    def query(self, index: int) -> torch.Tensor:
+        return self._slice(self._queries, "vectors", *self._span(self._queries, "offsets", index)).float()
+
+    def verify(self) -> list[str]:
+        """Read everything and compare checksums; the names of damaged files."""
+        return damaged_files(self.folder, self.manifest)
+
+    @cached_property
+    def _queries(self) -> Shard:
+        assert self.manifest.queries is not None  # a store is complete once it is open
+        return self.manifest.queries
+
+    def _files(self) -> list[Shard]:
+        return [*self.manifest.shards.values(), self._queries]
+
+    def _locate(self, index: int) -> tuple[Shard, int]:
+        if not 0 <= index < len(self):
+            raise IndexError(f"page {index} of a store of {len(self)}")
+        return self.manifest.shards[index // self.manifest.shard_pages], index % self.manifest.shard_pages
+
+    def _slice(self, shard: Shard, name: str, start: int, stop: int) -> torch.Tensor:
+        return self._handle(shard).get_slice(name)[start:stop]
+
+    def _span(self, shard: Shard, name: str, row: int) -> tuple[int, int]:
+        offsets = self._offsets.get((shard.file, name))
+        if offsets is None:
+            offsets = self._offsets[shard.file, name] = self._handle(shard).get_tensor(name).tolist()
+        return offsets[row], offsets[row + 1]
+
+    def _handle(self, shard: Shard) -> Any:
+        if shard.file not in self._open:
+            self._open[shard.file] = safe_open(self.folder / shard.file, framework="pt").__enter__()
+        return self._open[shard.file]

@@ -1,0 +1,121 @@
+"""The one way a pruner is run: `prune` checks what it needs, guards the page, and checks what comes back.
+
+Nothing is repaired. An error names the pruner, the page, what was returned and what was expected.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import torch
+
+from .budget import keep_count
+from .contract import Diagnostic, Given, Merged, Pruner, Subset
+from .errors import PruneBoardError, PrunerError
+from .page import Page
+
+SEED = 42
+UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
+
+
+def prune(
+    pruner: Pruner,
+    page: Page,
+    budgets: Sequence[float],
+    *,
+    seed: int = SEED,
+    trial: int = 0,
+    queries: Sequence[torch.Tensor] | None = None,
+) -> Subset | Merged:
+    """Run `pruner` on `page` at all `budgets`. Gold `queries` are given to diagnostics, and to nothing else."""
+    require(pruner, {*page.signals, *(["grid"] if page.grid else [])}, f"page {page.id!r}")
+    if isinstance(pruner, Diagnostic) != (queries is not None):
+        way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"
+        raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
+    where = f"pruner {str(pruner)!r}, page {page.id!r}"
+    given = Given(page.id, seed, trial, tuple(queries) if queries is not None else None)
+    before = page.fingerprint()
+    try:
+        result = pruner.prune(page, budgets, given)
+    except PrunerError:
+        raise
+    except PruneBoardError as error:
+        raise PrunerError(f"{where}: {error}") from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise PrunerError(
+            f"{where}: failed with {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+        ) from error
+    if page.fingerprint() != before:
+        raise PrunerError(f"{where}: it wrote into the page; work on a copy (`page.vectors.clone()`)")
+    return checked(pruner, page, budgets, result)
+
+
+def require(pruner: Pruner, available: Collection[str], giver: str) -> None:
+    """Refuse a pruner whose signals are not there, before any work."""
+    missing = [need for need in pruner.needs if need not in available]
+    if missing:
+        has = ", ".join(sorted(available)) or "none"
+        raise PrunerError(
+            f"pruner {str(pruner)!r} needs {', '.join(missing)}, which {giver} does not have (it has: {has})"
+        )
+
+
+def checked(pruner: Pruner, page: Page, budgets: Sequence[float], result: object) -> Subset | Merged:
+    """The result, if it keeps the contract for every budget."""
+    where = f"pruner {str(pruner)!r}, page {page.id!r}"
+    if isinstance(result, Subset):
+        _check_order(where, page, result)
+        counts = list(result.counts)
+    elif isinstance(result, Merged):
+        for budget, vectors in zip(budgets, result.vectors, strict=False):
+            _check_vectors(f"{where}, budget {budget:g}", page, vectors, pruner.unit_norm)
+        counts = [len(vectors) for vectors in result.vectors]
+    else:
+        raise PrunerError(f"{where}: returned {type(result).__name__}; expected Subset or Merged")
+    if len(counts) != len(budgets):
+        raise PrunerError(f"{where}: returned results for {len(counts)} budgets; expected {len(budgets)}")
+    for budget, count in zip(budgets, counts, strict=True):
+        k = keep_count(budget, len(page))
+        allowed = {"fixed": (k, k), "snapped": (1, k), "adaptive": (1, len(page))}[pruner.budget_kind]
+        if not allowed[0] <= count <= allowed[1]:
+            expected = f"{k}" if allowed[0] == allowed[1] else f"{allowed[0]} to {allowed[1]}"
+            raise PrunerError(
+                f"{where}, budget {budget:g}: returned {count} vectors; expected {expected} of {len(page)}"
+            )
+    return result
+
+
+def _check_order(where: str, page: Page, result: Subset) -> None:
+    order = result.order
+    if not isinstance(order, np.ndarray) or order.ndim != 1 or order.dtype.kind not in "iu":
+        raise PrunerError(f"{where}: the order must be a one-dimensional integer array, not {type(order).__name__}")
+    if len(order) < max(result.counts, default=0):
+        raise PrunerError(f"{where}: the order has {len(order)} patches; expected at least {max(result.counts)}")
+    outside = order[(order < 0) | (order >= len(page))]
+    if len(outside):
+        raise PrunerError(f"{where}: returned patch {int(outside[0])}; expected patches from 0 to {len(page) - 1}")
+    times = np.bincount(order)
+    if len(times) and times.max() > 1:
+        raise PrunerError(f"{where}: returned patch {int(times.argmax())} {int(times.max())} times; expected once")
+
+
+def _check_vectors(where: str, page: Page, vectors: object, unit_norm: bool) -> None:
+    width = page.vectors.shape[1]
+    if not isinstance(vectors, torch.Tensor) or vectors.dtype != torch.float32 or vectors.ndim != 2:
+        got = f"{vectors.dtype} {list(vectors.shape)}" if isinstance(vectors, torch.Tensor) else type(vectors).__name__
+        raise PrunerError(f"{where}: returned {got}; expected a float32 tensor [k, {width}]")
+    if vectors.shape[1] != width:
+        raise PrunerError(f"{where}: returned vectors of width {vectors.shape[1]}; expected {width}")
+    bad = (~torch.isfinite(vectors).all(1)).nonzero()
+    if len(bad):
+        raise PrunerError(f"{where}: {len(bad)} of {len(vectors)} vectors are not finite, the first is {int(bad[0])}")
+    if unit_norm and len(vectors):
+        norms = vectors.norm(dim=-1)
+        worst = int((norms - 1).abs().argmax())
+        if abs(norms[worst].item() - 1) > UNIT_NORM_TOLERANCE:
+            raise PrunerError(
+                f"{where}: vector {worst} has norm {norms[worst].item():.4g}; expected 1, as the method promises"
+            )

@@ -1,0 +1,91 @@
+"""The catalogue of pruners, and the way from what a user types to pruner instances.
+
+`catalogue()` lists what there is without importing any method; `resolve()` turns names, expressions and files into
+instances, importing only what they name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import plugins
+from .errors import CatalogError
+from .plugins import Entry
+
+if TYPE_CHECKING:
+    from .contract import Pruner
+
+GROUP = "pruneboard.pruners"
+DECORATORS = ("scorer", "reducer", "diagnostic", "pruner", "preset")
+
+
+def catalogue(files: Iterable[Path] = ()) -> dict[str, Entry]:
+    """Every pruner by name: built in, installed, and declared in the given files."""
+    entries = [
+        *plugins.scan_package("pruners", Path(__file__).parents[1], DECORATORS),
+        *plugins.scan_entry_points(GROUP, DECORATORS),
+        *(entry for file in files for entry in scan(file)),
+    ]
+    return plugins.unique(entries)
+
+
+def scan(file: Path) -> list[Entry]:
+    """The pruners a user's file declares: at least one."""
+    entries = plugins.scan_file(file.resolve(), DECORATORS)
+    if not entries:
+        wanted = ", ".join(f"@{name}" for name in DECORATORS[:2])
+        raise CatalogError(f"{file} declares no pruner: decorate a top-level function with {wanted} from `pruners`")
+    return entries
+
+
+def kind(entry: Entry) -> str:
+    """What comes out of a method, and how its budget behaves: "subset, fixed"."""
+    output = entry.options.get("output", "merged" if entry.decorator == "reducer" else "subset")
+    budget = entry.options.get("budget", "fixed")
+    return f"{output}, {budget}" + (" (diagnostic)" if entry.decorator == "diagnostic" else "")
+
+
+def find(name: str, known: dict[str, Entry]) -> Entry:
+    """The entry of that name; an unknown one suggests the nearest."""
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; `harness list pruners` shows what there is"
+    raise CatalogError(f"there is no pruner {name!r}{hint}")
+
+
+def resolve(selectors: Sequence[str]) -> list[Pruner]:
+    """Pruners from what a user typed, each `name`, `name(param=value)`, `file.py` or `file.py:name(param=value)`.
+
+    A file adds its methods to the names that the other selectors may use; alone, it stands for all of them.
+    """
+    from . import expression
+
+    split = [_split(selector) for selector in selectors]
+    known = catalogue(dict.fromkeys(file for file, _ in split if file))
+    pruners: list[Pruner] = []
+    for file, text in split:
+        texts = [text] if text else [entry.name for entry in scan(file)] if file else []
+        pruners += [expression.read(t, known) for t in texts]
+    return pruners
+
+
+def parse(text: str) -> Pruner:
+    """One pruner from its text form."""
+    (pruner,) = resolve([text])
+    return pruner
+
+
+def _split(selector: str) -> tuple[Path | None, str]:
+    head, dot_py, tail = selector.partition(".py")
+    if dot_py and (not tail or tail.startswith(":")):
+        file = Path(head + dot_py)
+        if not file.is_file():
+            raise CatalogError(f"there is no file {file}")
+        return file, tail[1:]
+    if not selector.strip():
+        raise CatalogError("an empty text names no pruner; `harness list pruners` shows what there is")
+    return None, selector

@@ -1,0 +1,242 @@
+"""The contract of a pruner: two shapes an author writes (scorer, reducer), one interface the harness calls (`prune`).
+
+A pruner is a frozen dataclass: its fields are the method's hyper-parameters, and `learned()` fields hold what
+`calibrate` found. `declare.py` has the decorators that turn an author's function or class into one of these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from typing_extensions import Self
+
+from .budget import keep_count
+from .errors import PrunerError
+from .page import Page
+
+DEFAULT_TRIALS = 5  # of a method that asks for `rng`
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a method says of itself in its decorator."""
+
+    name: str
+    output: str = "subset"  # or merged, quantised
+    budget: str = "fixed"  # or adaptive, snapped
+    needs: tuple[str, ...] = ()
+    paper: str = ""
+    ordinal: bool = False  # its scores are ranks, without a scale that a threshold could be put on
+    trials: int | None = None  # None: DEFAULT_TRIALS if it asks for `rng`, else 1
+    diagnostic: bool = False
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Kept patches for each budget, as prefixes of one order: budget i keeps `order[:counts[i]]`."""
+
+    order: np.ndarray
+    counts: tuple[int, ...]
+
+    def kept(self, i: int) -> np.ndarray:
+        return self.order[: self.counts[i]]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """New vectors for each budget, and the bits one of them takes in an index (None: the index's own type)."""
+
+    vectors: tuple[torch.Tensor, ...]
+    bits_per_vector: int | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a method may ask for beside the page by naming it as an argument: `rng`, or (diagnostics) `queries`."""
+
+    page_id: str
+    seed: int
+    trial: int
+    queries: tuple[torch.Tensor, ...] | None = None
+
+    def rng(self) -> np.random.Generator:
+        """A fresh generator that depends on (seed, trial, page id) alone: not on order, sharding or other budgets."""
+        digest = hashlib.sha256(self.page_id.encode()).digest()
+        return np.random.default_rng([self.seed, self.trial, int.from_bytes(digest[:16], "little")])
+
+    def arguments(self, uses: frozenset[str]) -> dict[str, Any]:
+        wanted: dict[str, Any] = {}
+        if "rng" in uses:
+            wanted["rng"] = self.rng()
+        if "queries" in uses:
+            wanted["queries"] = self.queries
+        return wanted
+
+
+class Pruner:
+    """A method with its hyper-parameters."""
+
+    declaration: ClassVar[Declaration]
+    uses: ClassVar[frozenset[str]] = frozenset()
+
+    def fields(self) -> dict[str, Any]:
+        """Hyper-parameters and learned state, by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def replace(self, **changes: Any) -> Self:
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def parts(self) -> list[Pruner]:
+        """The pruners this one is composed of."""
+        return [value for value in self.fields().values() if isinstance(value, Pruner)]
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The signals (or `grid`) this instance reads. A composition needs what its parts do, and nothing else."""
+        if parts := self.parts():
+            return tuple(dict.fromkeys(need for part in parts for need in part.needs))
+        return self.declaration.needs
+
+    @property
+    def budget_kind(self) -> str:
+        """fixed, adaptive or snapped: what the number of vectors it returns may be."""
+        return self.declaration.budget
+
+    @property
+    def trials(self) -> int:
+        """How many seeds an evaluation averages over, unless told otherwise."""
+        own = self.declaration.trials or (DEFAULT_TRIALS if "rng" in self.uses else 1)
+        return max([own, *(part.trials for part in self.parts())])
+
+    @property
+    def unit_norm(self) -> bool:
+        """Whether merged vectors are promised to have norm 1: what the field `renormalize` says, if there is one."""
+        return bool(getattr(self, "renormalize", False))
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes an index must hold once for all pages (a codebook, say)."""
+        return 0
+
+    def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
+        """A new instance that has learned what it needs from `pages`, for all `budgets`. By default its parts do."""
+        trained = {n: v.calibrate(pages, budgets) for n, v in self.fields().items() if isinstance(v, Pruner)}
+        return self.replace(**trained) if trained else self
+
+    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
+        """Prune a page at all budgets. Called through `apply.prune`, which guards the page and checks the result."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it prunes")
+
+    def __str__(self) -> str:
+        from . import expression
+
+        return expression.write(self)
+
+
+class Scorer(Pruner):
+    """Gives each patch a number; the harness keeps the highest."""
+
+    score: Callable[..., torch.Tensor]
+
+    def ranked(self, page: Page, given: Given) -> tuple[torch.Tensor, np.ndarray]:
+        """Scores, and the order they induce."""
+        scores = checked_scores(self, page, self.score(page, **given.arguments(self.uses)))
+        return scores, rank(scores).numpy()
+
+    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
+        _, order = self.ranked(page, given)
+        return Subset(order, tuple(keep_count(budget, len(page)) for budget in budgets))
+
+
+class Reducer(Pruner):
+    """Returns k new vectors: `reduce(page, k)`. If all k share work, `reduce(page)` returns a function of k instead."""
+
+    reduce: Callable[..., Any]
+
+    def count(self, page: Page, budget: float) -> int:
+        """How many vectors this method makes at a budget. Methods bound to the patch grid snap it."""
+        return keep_count(budget, len(page))
+
+    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
+        counts = [self.count(page, budget) for budget in budgets]
+        at: Callable[[int], torch.Tensor]
+        if "k" in self.uses:
+            at = lambda k: self.reduce(page, k, **given.arguments(self.uses))  # noqa: E731
+        elif any(k < len(page) for k in counts):
+            at = self.reduce(page, **given.arguments(self.uses))
+        whole = unit(page.vectors) if self.unit_norm else page.vectors  # k = N merges nothing, whatever the method
+        return Merged(tuple(whole if k == len(page) else at(k) for k in counts))
+
+
+class Diagnostic(Scorer):
+    """A scorer that sees the page's gold queries: an upper bound to read others against, never ranked with them."""
+
+
+class Preset(Pruner):
+    """A named composition. Its fields are the arguments of the function that builds it."""
+
+    build: Callable[..., Pruner]
+    inner: Pruner | None  # the calibrated composition
+
+    def made(self) -> Pruner:
+        return self.inner or self.build()
+
+    def parts(self) -> list[Pruner]:
+        return [self.made()]
+
+    @property
+    def unit_norm(self) -> bool:
+        return self.made().unit_norm
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.made().shared_bytes
+
+    def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
+        return self.replace(inner=self.made().calibrate(pages, budgets))
+
+    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
+        return self.made().prune(page, budgets, given)
+
+
+def rank(scores: torch.Tensor) -> torch.Tensor:
+    """Patches by score, along the last axis: highest first, equal scores by patch index."""
+    return torch.argsort(scores, dim=-1, descending=True, stable=True)
+
+
+def learned() -> Any:
+    """A dataclass field that `calibrate` fills. It is no hyper-parameter: text cannot set it and does not show it."""
+    return dataclasses.field(default=None, repr=False, compare=False, metadata={"learned": True})
+
+
+def unit(vectors: torch.Tensor) -> torch.Tensor:
+    """Rows scaled to norm 1. A zero row has no direction and stays zero; the check on unit norm then names it."""
+    return torch.nn.functional.normalize(vectors, dim=-1)
+
+
+def checked_scores(pruner: Pruner, page: Page, scores: Any) -> torch.Tensor:
+    """What a scorer returned, if it is one finite number a patch."""
+    where = f"pruner {str(pruner)!r}, page {page.id!r}"
+    if isinstance(scores, np.ndarray):
+        scores = torch.from_numpy(np.ascontiguousarray(scores))
+    if not isinstance(scores, torch.Tensor) or scores.shape != (len(page),):
+        got = f"a tensor {list(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise PrunerError(f"{where}: score() returned {got}; expected one number a patch, a tensor [{len(page)}]")
+    bad = (~torch.isfinite(scores)).nonzero()
+    if len(bad):
+        first = int(bad[0])
+        raise PrunerError(
+            f"{where}: {len(bad)} of {len(page)} scores are not finite, "
+            f"the first is {scores[first].item()} at patch {first}"
+        )
+    return scores

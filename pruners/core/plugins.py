@@ -1,0 +1,193 @@
+"""Finding plugins without running them: decorated functions and classes are read from the source with `ast`.
+
+So a list of everything there is costs no import of torch, and a file is executed only when one of its methods is
+used. Three places are searched: a folder of this project, files by path, installed packages by entry point.
+Nothing here knows what a pruner is.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+import traceback
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .errors import CatalogError
+
+NAMES = {"backbone": r"[A-Za-z_][\w.-]*"}
+"""What a name may look like, by decorator, where it need not be a word that the text form of a pruner can hold."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One plugin: what its decorator says, and where it is."""
+
+    name: str
+    decorator: str
+    options: dict[str, Any] = field(hash=False)
+    summary: str
+    parameters: tuple[str, ...]  # as written: "layers=None"
+    file: Path
+    line: int
+    symbol: str  # the object's name in its module
+    module: str | None = None  # importable name; None for a file by path
+    source: str = "file"  # built-in, file, or the package that brings it
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def scan_file(
+    path: Path, decorators: Collection[str], *, module: str | None = None, source: str = "file"
+) -> list[Entry]:
+    """The plugins a file declares at its top level, in order."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except SyntaxError as error:
+        raise CatalogError(f"{path}:{error.lineno}: {error.msg}; the file is not valid Python") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{path}: cannot be read: {error}") from error
+    found = []
+    for node in tree.body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call) and _called(call) in decorators:
+                name, options = _literals(path, call)
+                summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                found.append(
+                    Entry(
+                        name,
+                        _called(call),
+                        options,
+                        summary,
+                        _parameters(node),
+                        path,
+                        node.lineno,
+                        node.name,
+                        module,
+                        source,
+                    )
+                )
+    return found
+
+
+@functools.cache  # the project's own files do not change under a running process
+def scan_package(name: str, folder: Path, decorators: tuple[str, ...]) -> tuple[Entry, ...]:
+    """The plugins of every file directly in a package's folder."""
+    files = sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
+    return tuple(e for f in files for e in scan_file(f, decorators, module=f"{name}.{f.stem}", source="built-in"))
+
+
+def scan_entry_points(group: str, decorators: Collection[str]) -> list[Entry]:
+    """The plugins that installed packages announce under an entry-point group, as `module` or `module:object`."""
+    points = sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
+    return [entry for point in points for entry in _scan_entry_point(point, decorators)]
+
+
+def unique(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Entries by name; two of one name are an error that names both places."""
+    by_name: dict[str, Entry] = {}
+    for entry in entries:
+        other = by_name.setdefault(entry.name, entry)
+        if (other.file, other.line) != (entry.file, entry.line):
+            raise CatalogError(
+                f"the name {entry.name!r} is taken twice: {other.place} ({other.source}) and {entry.place} "
+                f"({entry.source}); rename one of them"
+            )
+    return by_name
+
+
+def load(entry: Entry) -> Any:
+    """Import the plugin's module, and with it run its file, and return the object."""
+    try:
+        module = importlib.import_module(entry.module) if entry.module else _module_from_file(entry.file)
+    except CatalogError as error:
+        raise CatalogError(f"{entry.file}: {error}") from error
+    except Exception as error:
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(entry.file)]
+        place = f"{entry.file}:{lines[-1]}" if lines else str(entry.file)
+        raise CatalogError(f"{place}: importing it failed with {type(error).__name__}: {error}") from error
+    return getattr(module, entry.symbol)
+
+
+def _module_from_file(path: Path) -> ModuleType:
+    """Run a file once a process. It is registered in `sys.modules`, where dataclasses and pickle look types up."""
+    path = path.resolve()
+    name = f"pruneboard_file_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise CatalogError("not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _scan_entry_point(point: EntryPoint, decorators: Collection[str]) -> list[Entry]:
+    package = f"package {point.dist.name} {point.dist.version}" if point.dist else "an installed package"
+    try:
+        spec = importlib.util.find_spec(point.module)
+    except ImportError as error:
+        raise CatalogError(f"{package} announces {point.value!r}, but importing it failed: {error}") from error
+    if spec is None or spec.origin is None:
+        raise CatalogError(f"{package} announces {point.value!r}, but has no such module; fix or uninstall it")
+    entries = scan_file(Path(spec.origin), decorators, module=point.module, source=package)
+    chosen = [entry for entry in entries if point.attr in (None, "", entry.symbol)]
+    if not chosen:
+        raise CatalogError(f"{package} announces {point.value!r}, but {spec.origin} declares nothing of that name")
+    return chosen
+
+
+def _called(call: ast.Call) -> str:
+    target = call.func
+    return target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+
+
+def _literals(path: Path, call: ast.Call) -> tuple[str, dict[str, Any]]:
+    """A decorator's name and keyword arguments, which must be written out."""
+    try:
+        (name,) = [ast.literal_eval(arg) for arg in call.args]
+        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except ValueError as error:
+        raise CatalogError(
+            f'{path}:{call.lineno}: the decorator must be written out, as in @{_called(call)}("name", needs=("eos",)), '
+            "so that it can be read without running the file"
+        ) from error
+    if not isinstance(name, str) or not re.fullmatch(NAMES.get(_called(call), r"[^\W\d]\w*"), name):
+        raise CatalogError(f"{path}:{call.lineno}: a name must be a word of letters, digits and _, not {name!r}")
+    return name, options
+
+
+def _parameters(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
+    """Hyper-parameters with their defaults, as text."""
+    if isinstance(node, ast.ClassDef):
+        fields = [f for f in node.body if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name)]
+        shown = [(f.target.id, f.value) for f in fields if not _is_learned(f.value)]  # type: ignore[union-attr]
+    else:
+        positional, named = node.args.posonlyargs + node.args.args, node.args.kwonlyargs
+        defaults = [None] * (len(positional) - len(node.args.defaults)) + list(node.args.defaults)
+        pairs = zip([*positional, *named], [*defaults, *node.args.kw_defaults], strict=True)
+        shown = [(arg.arg, default) for arg, default in pairs if default is not None]
+    return tuple(f"{name}={ast.unparse(value)}" if value else name for name, value in shown)
+
+
+def _is_learned(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and _called(value) == "learned"

@@ -1,0 +1,73 @@
+"""Pooling by place: means over rows or square tiles of the patch grid.
+
+Reference: Yeroyan 2026, "Visual RAG Toolkit" (arXiv 2602.12510), and Qdrant's row-mean recipe for ColPali. A grid
+allows few numbers of vectors, so a budget snaps to the largest of them that does not exceed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from pruners import Page, PruneBoardError, Reducer, keep_count, reducer, unit
+from pruners.core import trees
+
+
+@reducer("row_pool", needs=("grid",), budget="snapped", paper="Yeroyan 2026, Visual RAG Toolkit, arXiv 2602.12510")
+@dataclass(frozen=True)
+class RowPool(Reducer):
+    """Means over bands of rows; above one vector a row, over equal pieces of each row."""
+
+    smooth: int = 1  # an odd number of neighbouring bands averaged into each vector; 1: none
+    renormalize: bool = True
+
+    def __post_init__(self) -> None:
+        if self.smooth < 1 or self.smooth % 2 == 0:
+            raise PruneBoardError(f"smooth is an odd number of bands, not {self.smooth}")
+
+    def count(self, page: Page, budget: float) -> int:
+        rows, cols = _grid(page)
+        k = keep_count(budget, len(page))
+        return k if k <= rows else rows * min(cols, k // rows)
+
+    def reduce(self, page: Page, k: int) -> torch.Tensor:
+        rows, cols = _grid(page)
+        bands, pieces = (k, 1) if k <= rows else (rows, k // rows)
+        row, col = torch.arange(rows) * bands // rows, torch.arange(cols) * pieces // cols
+        pooled = trees.means(page.vectors, (row[:, None] * pieces + col[None, :]).flatten(), k)
+        if self.smooth > 1:
+            near = (torch.arange(bands)[:, None] - torch.arange(bands)[None, :]).abs() <= self.smooth // 2
+            weights = near / near.sum(1, keepdim=True)
+            pooled = torch.einsum("ab,bpd->apd", weights, pooled.view(bands, pieces, -1)).reshape(k, -1)
+        return unit(pooled) if self.renormalize else pooled
+
+
+@reducer("tile_pool", needs=("grid",), budget="snapped", paper="Yeroyan 2026, Visual RAG Toolkit, arXiv 2602.12510")
+@dataclass(frozen=True)
+class TilePool(Reducer):
+    """Means over square tiles of the grid; tiles at the right and lower edge may be smaller."""
+
+    renormalize: bool = True
+
+    def count(self, page: Page, budget: float) -> int:
+        rows, cols = _grid(page)
+        side = _side(rows, cols, keep_count(budget, len(page)))
+        return -(-rows // side) * -(-cols // side)
+
+    def reduce(self, page: Page, k: int) -> torch.Tensor:
+        rows, cols = _grid(page)
+        side = _side(rows, cols, k)
+        row, col = torch.arange(rows) // side, torch.arange(cols) // side
+        pooled = trees.means(page.vectors, (row[:, None] * -(-cols // side) + col[None, :]).flatten(), k)
+        return unit(pooled) if self.renormalize else pooled
+
+
+def _side(rows: int, cols: int, k: int) -> int:
+    """The smallest tile side that makes at most k tiles."""
+    return next(s for s in range(1, max(rows, cols) + 1) if -(-rows // s) * -(-cols // s) <= k)
+
+
+def _grid(page: Page) -> tuple[int, int]:
+    assert page.grid is not None, "`needs` was checked before"
+    return page.grid

@@ -1,0 +1,37 @@
+"""Merging by hierarchical clustering of the projected vectors: average linkage, and Ward as colpali-engine pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from pruners import Page, reducer, unit
+from pruners.core import trees
+
+
+@reducer("agglomerative", paper="Liu et al., Structural Anchor Pruning, Cluster-Merge as its scripts run it")
+def agglomerative(page: Page, renormalize: bool = False) -> Callable[[int], torch.Tensor]:
+    """Average linkage on 1 - cos; cluster means as they are."""
+    return _means_at(page, trees.average_cosine(page.vectors), renormalize)
+
+
+@reducer("token_pooling", paper="Clavié et al. 2024, arXiv 2409.14683; colpali-engine's HierarchicalTokenPooler")
+def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], torch.Tensor]:
+    """Ward pooling as colpali-engine does it: cluster means, renormalised.
+
+    The engine hands scipy the N x N matrix 1 - E·Eᵀ as if its rows were observations. The distance between two such
+    rows is ‖E(eᵢ - eⱼ)‖, so the rows of E·(EᵀE)^½ have the same distances in d dimensions instead of N.
+    """
+    vectors = page.vectors.double()
+    values, basis = torch.linalg.eigh(vectors.T @ vectors)
+    return _means_at(page, trees.ward(vectors @ (basis * values.clamp_min(0).sqrt())), renormalize)
+
+
+def _means_at(page: Page, tree: np.ndarray, renormalize: bool) -> Callable[[int], torch.Tensor]:
+    def at(k: int) -> torch.Tensor:
+        vectors = trees.means(page.vectors, trees.cut(tree, k), k)
+        return unit(vectors) if renormalize else vectors
+
+    return at

@@ -1,0 +1,43 @@
+"""Tiny checkpoints, made once a session."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory):
+    """`checkpoints("colpali")` is the folder of a tiny checkpoint; made when first asked for."""
+    from tests.harness import tiny_checkpoints as tiny
+
+    savers = {
+        "colpali": tiny.save_colpali,
+        "colqwen2": tiny.save_colqwen2,
+        "colqwen2.5": tiny.save_colqwen25,
+        "colsmol": tiny.save_colidefics3,
+        "jina-v4": tiny.save_jina_v4,
+    }
+    root, made = tmp_path_factory.mktemp("checkpoints"), {}
+
+    def folder(name: str):
+        if name not in made:
+            made[name] = savers[name](root / name)
+        return made[name]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(checkpoints):
+    """`tiny_backbone("colpali")` loads a tiny checkpoint with the production loader, once a session."""
+    from harness.backbones import registry
+    from harness.backbones.contract import Options
+
+    loaded = {}
+
+    def load(name: str):
+        if name not in loaded:
+            loaded[name] = registry.load(f"{name}={checkpoints(name)}", Options(device="cpu"))
+        return loaded[name]
+
+    return load

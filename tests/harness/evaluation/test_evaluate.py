@@ -1,0 +1,223 @@
+"""An evaluation from end to end on the toy retriever: figures, failures, resumption, workers."""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.evaluation.config import Config, parse_budgets, read_config
+from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.evaluation.results import drifted
+from harness.progress import quiet
+from harness.store.reader import Store
+from pruners import PruneBoardError, parse, prune
+
+METHODS = ("random", "eos", "sap", "docpruner", "kmeans", "row_pool", "hpc", "oracle")
+TIMES = {"timings.json", "log.txt", "environment.json"}
+
+
+def run(toy, out: Path, workers: int = 1, **settings) -> Evaluation:
+    config = Config(
+        **{"backbone": toy.backbone, "benchmark": toy.benchmark, "calibration": toy.calibration, "pruners": METHODS}
+        | settings
+    )
+    return evaluate(config, Places(toy.folder / "stores", out, workers), quiet)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file of a run but those that hold times."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in TIMES)
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture(scope="module")
+def found(toy, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    return run(toy, tmp_path_factory.mktemp("run"))
+
+
+def test_every_method_and_budget_has_a_row_and_the_full_model_comes_first(found: Evaluation) -> None:
+    assert found.failures == {}
+    assert found.rows[0]["method"] == "full"
+    assert found.rows[0]["realised"] == 1
+    assert sorted((row["method"], row["budget"]) for row in found.rows[1:]) == sorted(
+        (method, budget) for method in METHODS for budget in (0.05, 0.1, 0.2)
+    )
+    assert all(row["rank"] is None for row in found.rows if row["method"] in ("oracle", "full"))
+    best = {row["budget"]: row for row in found.rows if row["rank"] == 1}
+    assert set(best) == {0.05, 0.1, 0.2}
+
+
+def test_ndcg_and_retention_of_a_cell_equal_a_plain_recomputation(toy, found: Evaluation) -> None:
+    stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").iterdir())}
+    means, ratios = [], []
+    for task in ("plain", "tongues"):
+        store = stores[task]
+        full, pruned = {}, {}
+        for q, query in enumerate(store.query_ids):
+            tokens = store.query(q).double()
+            for i, page in enumerate(store.pages()):
+                kept = prune(parse("eos"), page, [0.1]).kept(0)
+                full[query, i] = (tokens @ page.vectors.double().T).amax(1).sum().item()
+                pruned[query, i] = (tokens @ page.vectors.double()[kept].T).amax(1).sum().item()
+        figures = []
+        for scores in (pruned, full):
+            by_language: dict[str, list[float]] = {}
+            for query in store.query_ids:
+                row = [scores[query, i] for i in range(len(store))]
+                number = int(query.removeprefix("q").removesuffix("english").removesuffix("french"))
+                rank = sum(value > row[number % 25] for value in row)
+                by_language.setdefault(query.lstrip("q0123456789"), []).append(1 / np.log2(rank + 2) if rank < 5 else 0)
+            figures.append(np.mean([np.mean(values) for values in by_language.values()]))
+        means.append(figures[0])
+        ratios.append(100 * figures[0] / figures[1])
+    (row,) = [row for row in found.rows if row["method"] == "eos" and row["budget"] == 0.1]
+    assert row["ndcg@5"] == pytest.approx(np.mean(means), abs=1e-5)
+    assert row["retention"] == pytest.approx(np.mean(ratios), abs=1e-3)
+    low, high = row["retention_interval"]
+    assert low < row["retention"] < high
+
+
+def test_realised_budget_and_bytes_are_counted_from_what_came_back(found: Evaluation) -> None:
+    rows = {(row["method"], row["budget"]): row for row in found.rows}
+    full = rows["full", 1.0]
+    assert full["bytes_per_page"] == pytest.approx(full["vectors_per_page"] * 16 * 2)
+    assert rows["eos", 0.2]["realised"] > 0.2, "k is rounded up on every page"
+    assert rows["row_pool", 0.2]["realised"] <= rows["eos", 0.2]["realised"]
+    codebook = 256 * 16 * 2 / 25  # float16, shared by the 25 pages of a data set
+    assert rows["hpc", 0.2]["bytes_per_page"] == pytest.approx(rows["hpc", 0.2]["vectors_per_page"] + codebook)
+
+
+def test_the_rule_of_drift() -> None:
+    assert not drifted(0.055, 0.05)
+    assert drifted(0.0551, 0.05)
+    assert not drifted(0.21, 0.2)
+    assert drifted(0.2101, 0.2)
+
+
+def test_random_is_the_mean_of_five_trials_and_its_deviation_is_kept(found: Evaluation) -> None:
+    record = json.loads((found.run.folder / "results/plain/random.json").read_text())
+    assert [entry["trials"] for entry in record["budgets"]] == [5, 5, 5]
+    assert record["budgets"][0]["trial_deviation_ndcg@5"] > 0
+
+
+def test_per_query_values_and_rankings_are_kept(found: Evaluation) -> None:
+    frame = pd.read_parquet(found.run.folder / "results/tongues/eos.parquet")
+    assert len(frame) == 24 * 3
+    assert set(frame["language"]) == {"english", "french"}
+    assert frame["top_10"].map(len).eq(10).all()
+    hit = [
+        row.top_10[0] == f"page-{30 + int(''.join(filter(str.isdigit, row.query))) % 25}" for row in frame.itertuples()
+    ]
+    assert np.array_equal(frame["ndcg@1"].to_numpy() == 1, hit)
+
+
+def test_the_number_of_workers_changes_no_byte(toy, found: Evaluation, tmp_path: Path) -> None:
+    run(toy, tmp_path / "two", workers=2)
+    assert contents(tmp_path / "two") == contents(found.run.folder)
+
+
+def test_a_runs_own_config_file_repeats_it(toy, found: Evaluation) -> None:
+    config = read_config(found.run.folder / "config.toml")
+    assert config.pruners == METHODS
+    again = evaluate(config, Places(toy.folder / "stores", found.run.folder, 1), quiet)
+    assert again.rows == found.rows
+
+
+def test_another_configuration_does_not_continue_in_the_same_folder(toy, found: Evaluation) -> None:
+    with pytest.raises(PruneBoardError, match="holds a run of another configuration"):
+        run(toy, found.run.folder, seed=1)
+
+
+CRASHING = """
+from pruners import scorer
+
+@scorer("crashing")
+def crashing(page):
+    if page.id == "page-37":
+        raise ValueError("cannot stand this page")
+    return page.vectors[:, 0]
+"""
+
+
+def test_a_crash_on_one_page_is_named_and_the_others_are_finished(toy, tmp_path: Path) -> None:
+    file = tmp_path / "crashing.py"
+    file.write_text(CRASHING)
+    result = run(toy, tmp_path / "run", pruners=(str(file), "eos"))
+    assert list(result.failures) == ["crashing"]
+    assert "page 'page-37': failed with ValueError: cannot stand this page" in result.failures["crashing"]
+    assert {row["method"] for row in result.rows} == {"full", "eos"}
+
+
+def test_calibration_pages_must_not_be_evaluated(toy, tmp_path: Path) -> None:
+    with pytest.raises(PruneBoardError, match="share 25 pages, the first is 'page-0'"):
+        run(toy, tmp_path / "run", calibration=str(Path(toy.benchmark) / "plain"), pruners=("docpruner",))
+
+
+def test_without_calibration_pages_the_methods_that_need_them_are_named(toy, tmp_path: Path) -> None:
+    with pytest.raises(PruneBoardError, match=r"^sap, docpruner must be calibrated on pages that are not evaluated"):
+        run(toy, tmp_path / "run", calibration=None, pruners=("sap", "docpruner", "eos"))
+    assert run(toy, tmp_path / "run", calibration=None, pruners=("sap(layers=1-2)", "eos")).failures == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "budgets"), [("0.2,0.05", (0.05, 0.2)), ("1/9", (1 / 9,)), ("standard", (0.05, 0.1, 0.2))]
+)
+def test_budgets_are_read(text: str, budgets: tuple[float, ...]) -> None:
+    assert parse_budgets(text) == budgets
+
+
+@pytest.mark.parametrize("text", ["", "a", "0.1;0.2", "1/0", "0.1,,0.2"])
+def test_what_names_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(PruneBoardError, match="names no budgets"):
+        parse_budgets(text)
+    with pytest.raises(PruneBoardError, match=r"in \(0, 1\]"):
+        Config(budgets=(1.5,))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"), [("budgetz = [0.1]", "'budgetz'"), ("seed = 'x'", "seed"), ("=", "read")]
+)
+def test_a_broken_config_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "broken.toml").write_text(text)
+    with pytest.raises(PruneBoardError, match=f"broken.toml.*{complaint}"):
+        read_config(tmp_path / "broken.toml")
+
+
+def start(toy, out: Path) -> subprocess.Popen:
+    command = [sys.executable, "-m", "harness.cli", "evaluate", *toy.options, "--quiet", "--out", str(out)]
+    stores = ["--store", str(out.parent / "stores")]
+    methods = [part for method in METHODS for part in ("--pruner", method)]
+    return subprocess.Popen(
+        [*command, *stores, *methods], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_restarted_the_results_are_the_same(
+    toy, found: Evaluation, tmp_path: Path
+) -> None:
+    moments = random.Random(3)
+    longest = 2.0
+    for _ in range(20):
+        process = start(toy, tmp_path / "run")
+        begun = time.perf_counter()
+        try:
+            process.wait(moments.uniform(0.5, longest))
+            break
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        longest = min(20.0, longest + time.perf_counter() - begun)  # later kills fall into later stages
+    last = start(toy, tmp_path / "run")
+    _, complaint = last.communicate()
+    assert last.returncode == 0, complaint.decode()
+    assert contents(tmp_path / "run") == contents(found.run.folder)

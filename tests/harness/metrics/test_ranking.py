@@ -1,0 +1,66 @@
+"""Rules: trec_eval's NDCG (linear gain, ties by descending id), on the top 200 with whole tie groups."""
+
+import math
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from harness.metrics.ranking import CUTOFFS, Evaluator, ranked_ids
+
+
+def ndcg_by_hand(ranking: list[str], grades: dict[str, int], k: int) -> float:
+    gain = sum(grades.get(page, 0) / math.log2(i + 2) for i, page in enumerate(ranking[:k]))
+    ideal = sum(g / math.log2(i + 2) for i, g in enumerate(sorted(grades.values(), reverse=True)[:k]))
+    return gain / ideal
+
+
+def random_case(pages: int, seed: int, ties: bool) -> tuple[dict, list[str], list[str], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    page_ids = [f"p{i:04d}" for i in rng.permutation(pages)]
+    query_ids = [f"q{i}" for i in range(12)]
+    scores = rng.standard_normal((12, pages)).astype(np.float32)
+    if ties:
+        scores = np.round(scores, 1)
+    qrels = {
+        q: {p: int(rng.integers(1, 4)) for p in rng.choice(page_ids, size=rng.integers(1, 6), replace=False)}
+        for q in query_ids
+    }
+    return qrels, query_ids, page_ids, scores
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("pages", [30, 1500])
+def test_the_top_200_give_the_figures_of_the_whole_ranking(pages: int, ties: bool) -> None:
+    qrels, query_ids, page_ids, scores = random_case(pages, pages, ties)
+    ours = Evaluator(qrels, query_ids, page_ids)(scores)
+    whole = pytrec_eval.RelevanceEvaluator(qrels, {f"ndcg_cut_{k}" for k in CUTOFFS}).evaluate(
+        {q: dict(zip(page_ids, map(float, row), strict=True)) for q, row in zip(query_ids, scores, strict=True)}
+    )
+    for k in CUTOFFS:
+        assert ours[f"ndcg@{k}"].tolist() == [whole[q][f"ndcg_cut_{k}"] for q in query_ids]
+
+
+def test_ndcg_is_linear_in_the_grade_and_ties_go_to_the_higher_id() -> None:
+    qrels, query_ids, page_ids, scores = random_case(40, 1, ties=True)
+    ours = Evaluator(qrels, query_ids, page_ids)(scores)
+    for row, query in enumerate(query_ids):
+        order = sorted(zip(scores[row], page_ids, strict=True), reverse=True)  # equal scores: descending id
+        ranking = [page for _, page in order]
+        assert ranked_ids(scores, page_ids, 40)[row] == ranking
+        for k in CUTOFFS:
+            assert ours[f"ndcg@{k}"][row] == pytest.approx(ndcg_by_hand(ranking, qrels[query], k), abs=1e-6)
+
+
+def test_recall_and_mrr_by_hand() -> None:
+    evaluate = Evaluator({"q": {"a": 1, "d": 1}}, ["q"], ["a", "b", "c", "d"])
+    found = evaluate(np.array([[0.1, 0.9, 0.8, 0.7]]))
+    assert found["mrr"] == pytest.approx(1 / 3)
+    assert found["recall@1"] == 0
+    assert found["recall@5"] == 1
+
+
+def test_queries_without_a_relevant_page_are_left_out() -> None:
+    evaluate = Evaluator({"q1": {"a": 1}, "q2": {"a": 0}, "q3": {}}, ["q0", "q1", "q2", "q3"], ["a", "b"])
+    assert evaluate.query_ids == ["q1"]
+    assert evaluate(np.zeros((4, 2)))["ndcg@5"].shape == (1,)

@@ -1,0 +1,80 @@
+"""Rule: paired bootstrap over queries, stratified by data set; a difference whose interval contains 0 is a tie."""
+
+import numpy as np
+import pytest
+
+from harness.metrics.uncertainty import compare, tie_groups
+
+
+def data(seed: int = 0) -> list[list[np.ndarray]]:
+    """A data set of 60 queries, and one of 200 in two languages; three methods: good, the same with noise, worse."""
+    rng = np.random.default_rng(seed)
+
+    def subset(size: int) -> np.ndarray:
+        full = rng.beta(4, 1, size)
+        return np.vstack([full * 0.9, full * 0.9 + rng.normal(0, 0.05, size), full * 0.6, full])
+
+    return [[subset(60)], [subset(50), subset(150)]]
+
+
+def test_figures_are_means_over_data_sets_and_retention_a_ratio_of_data_set_means() -> None:
+    (only,), (first, second) = data()
+    found = compare(data(), resamples=50)
+    for c in range(3):
+        means = [(only[r].mean(), (first[r].mean() + second[r].mean()) / 2) for r in (c, 3)]
+        assert found.ndcg[c] == pytest.approx(sum(means[0]) / 2)
+        ratios = [100 * pruned / full for pruned, full in zip(*means, strict=True)]
+        assert found.retention[c] == pytest.approx(sum(ratios) / 2)
+
+
+def test_replicates_equal_a_plain_loop() -> None:
+    found = compare(data(), resamples=20, seed=7)
+    rng = np.random.default_rng(7)
+    draws = [[rng.integers(v.shape[1], size=(20, v.shape[1]), dtype=np.int32) for v in subsets] for subsets in data()]
+    for r in range(20):
+        ratios = []
+        for subsets, drawn in zip(data(), draws, strict=True):
+            means = [[v[row][i[r]].mean() for v, i in zip(subsets, drawn, strict=True)] for row in (2, 3)]
+            ratios.append(100 * np.mean(means[0]) / np.mean(means[1]))
+        assert found.retention_replicates[r, 2] == pytest.approx(np.mean(ratios), abs=1e-3)
+
+
+def test_a_method_proportional_to_the_full_model_has_no_uncertainty_left_in_its_retention() -> None:
+    found = compare(data(), resamples=300)
+    sure = found.retention_interval(0)
+    assert (sure.low, sure.high) == pytest.approx((90, 90), abs=1e-3)
+    assert found.ndcg_interval(0).high - found.ndcg_interval(0).low > 0.01
+
+
+def test_ties_and_ranks() -> None:
+    found = compare(data(), resamples=2000)
+    assert found.tied(0, 1)
+    assert not found.tied(0, 2)
+    assert tie_groups(found, [2, 0, 1]) == [3, 1, 1]
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(5)
+    hits = 0
+    for trial in range(200):
+        values = rng.binomial(1, 0.7, size=(1, 150)).astype(float)
+        interval = compare([[np.vstack([values, np.ones(150)])]], resamples=400, seed=trial).ndcg_interval(0)
+        hits += interval.low <= 0.7 <= interval.high
+    assert 180 <= hits <= 199
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    a, b = compare(data(), resamples=100), compare(data(), resamples=100)
+    assert np.array_equal(a.retention_replicates, b.retention_replicates)
+    assert not np.array_equal(a.retention_replicates, compare(data(), resamples=100, seed=1).retention_replicates)
+
+
+def test_where_the_full_model_finds_nothing_retention_has_no_meaning() -> None:
+    found = compare([[np.array([[0.5, 0.0], [0.0, 0.0]])]], resamples=20)
+    assert np.isnan(found.retention[0])
+    assert np.isnan(found.retention_interval(0).low)
+    assert found.ndcg[0] == 0.25
+    rarely = np.zeros((2, 30))
+    rarely[:, 0] = 1  # one query in thirty is found: a third of the resamples miss it
+    interval = compare([[rarely]], resamples=500).retention_interval(0)
+    assert (interval.low, interval.high) == (100, 100)

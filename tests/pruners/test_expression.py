@@ -1,0 +1,101 @@
+"""The text form of a pruner: it reads back as written, and errors point at the character."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pruners import Pruner, Window, parse
+from pruners.core.errors import ExpressionError, PruneBoardError
+
+windows = st.tuples(st.integers(0, 40), st.integers(1, 9)).map(lambda t: Window(t[0], t[0] + t[1]))
+scorers = st.one_of(
+    st.builds(lambda w: f"sap(layers={w})", windows),
+    st.sampled_from(["eos", "ink", "random", "sap_max(layers=all)", "pca_leverage(components=3)", "pca_leverage"]),
+)
+numbers = st.floats(-5, 5, allow_nan=False).map(repr)
+adaptives = st.builds("adaptive({}, z={}, clip={})".format, scorers, numbers, st.sampled_from(["true", "false"]))
+texts = st.one_of(
+    scorers,
+    adaptives,
+    st.builds("merge(after={}, factor={})".format, st.one_of(scorers, adaptives), st.integers(1, 9)),
+    st.builds("merge({}, how={})".format, scorers, st.sampled_from(["ward", "absorb"])),
+    st.builds("hpc(by={}, codes={})".format, scorers, st.integers(2, 999)),
+    st.builds("docpruner(z={})".format, st.one_of(numbers, st.just("none"))),
+)
+
+
+@given(texts)
+def test_a_pruner_written_and_read_is_the_same(text: str) -> None:
+    pruner = parse(text)
+    assert parse(str(pruner)) == pruner
+    assert str(parse(str(pruner))) == str(pruner)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("sap(layers=11-14)", "sap(layers=11-14)"),
+        (" sap ( layers = 11-14 ) ", "sap(layers=11-14)"),
+        ("sap(11-14)", "sap(layers=11-14)"),
+        ("sap(layers=5)", "sap(layers=5)"),
+        ("sap()", "sap"),
+        ("adaptive(sap)", "adaptive(sap)"),
+        ("adaptive(of=eos, clip=false)", "adaptive(eos)"),
+        ("merge(after=adaptive(eos), factor=2)", "merge(adaptive(eos))"),
+        ("merge(sap(layers=1-3), how='absorb')", "merge(sap(layers=1-3), how=absorb)"),
+        ("attn_fps(by=sap(layers=all), alpha=1)", "attn_fps(sap(layers=all), alpha=1.0)"),
+    ],
+)
+def test_text_has_one_canonical_form(text: str, canonical: str) -> None:
+    assert str(parse(text)) == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "character", "complaint"),
+    [
+        ("sap(layers=11-14", 17, "expected a comma or a closing bracket"),
+        ("sap(layers=)", 12, "expected a value"),
+        ("sap(layers=11-14))", 18, "expected nothing more"),
+        ("sap(layer=11-14)", 5, "no parameter 'layer'; did you mean layers"),
+        ("sap(layers=14-11)", 12, "start < stop"),
+        ("sap(layers=x)", 12, "not a window"),
+        ("sap(layers=1.5)", 12, "expected layers such as 11-14 or none"),
+        ("sap(layers=1-2, layers=3)", 17, "given twice"),
+        ("adaptive(spa)", 10, "no pruner 'spa'; did you mean sap"),
+        ("adaptive()", 1, "adaptive needs of"),
+        ("adaptive(kcenter)", 1, "only ranks patches"),
+        ("adaptive(docpruner)", 10, "expected a Scorer"),
+        ("adaptive(eos, 0.5)", 15, "only the first argument may stand without a name"),
+        ("adaptive(eos, clip=1)", 20, "expected true or false"),
+        ("docpruner(z=high)", 13, "expected a number or none"),
+        ("merge(kmeans)", 1, "kmeans makes new vectors"),
+        ("merge(sap, how=glue)", 16, "expected ward or absorb"),
+        ("merge(sap, factor=0.5)", 1, "at least 1"),
+        ("tome(rate=0.9)", 1, "at most 0.5"),
+        ("eos(3)", 5, "only the first argument|no parameter"),
+        ("__import__('os')", 1, "no pruner '__import__'"),
+        ("sap;eos", 4, "cannot start"),
+        ("(sap)", 1, "expected the name of a pruner"),
+        ("sap(layers=11-14)[0]", 18, "cannot start"),
+    ],
+)
+def test_an_error_points_at_the_character(text: str, character: int, complaint: str) -> None:
+    with pytest.raises(ExpressionError, match=complaint) as caught:
+        parse(text)
+    message, shown, caret = str(caught.value).rsplit("\n", 2)
+    assert f"at character {character}:" in message
+    assert shown == f"  {text}"
+    assert caret.index("^") - 2 == character - 1
+
+
+def test_learned_state_is_neither_written_nor_readable() -> None:
+    with pytest.raises(ExpressionError, match="no parameter 'thresholds'"):
+        parse("adaptive(eos, thresholds=1)")
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_pruner_or_a_named_error(text: str) -> None:
+    with contextlib.suppress(PruneBoardError):
+        assert isinstance(parse(text), Pruner)

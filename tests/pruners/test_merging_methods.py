@@ -1,0 +1,182 @@
+"""Each method that makes new vectors, on a case computed by hand or against the library it stands for."""
+
+import harness.compat  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from sklearn.cluster import AgglomerativeClustering, KMeans
+
+from pruners import Page, PrunerError, parse, prune, synthetic_page, unit
+from pruners.core import trees
+
+
+def vectors(text: str, page: Page, budget: float) -> torch.Tensor:
+    return prune(parse(text), page, [budget]).vectors[0]
+
+
+def same_set(a: torch.Tensor, b: torch.Tensor, tolerance: float = 1e-5) -> bool:
+    """Whether two sets of vectors are equal in some order."""
+    if a.shape != b.shape:
+        return False
+    gaps = torch.cdist(a.double(), b.double())
+    matched = gaps.argmin(1)
+    return bool(gaps.min(1).values.max() < tolerance and len(matched.unique()) == len(a))
+
+
+ANGLES = torch.tensor([0.0, 2, 90, 94, 180, 183])  # three pairs, far apart
+
+
+@pytest.fixture
+def pairs() -> Page:
+    radians = ANGLES * torch.pi / 180
+    return Page("pairs", torch.stack([radians.cos(), radians.sin()], 1), (3, 2))
+
+
+def directions(degrees: list[float]) -> torch.Tensor:
+    radians = torch.tensor(degrees) * torch.pi / 180
+    return torch.stack([radians.cos(), radians.sin()], 1)
+
+
+@pytest.mark.parametrize("text", ["kmeans", "agglomerative(renormalize=true)", "token_pooling", "tome", "row_pool"])
+def test_three_pairs_merge_into_their_middles(pairs: Page, text: str) -> None:
+    assert same_set(vectors(text, pairs, 0.5), directions([1, 92, 181.5]))
+
+
+@pytest.mark.parametrize("text", ["kmeans(renormalize=false)", "agglomerative", "tome(renormalize=false)"])
+def test_plain_means_are_shorter_than_one(pairs: Page, text: str) -> None:
+    expected = torch.stack([pairs.vectors[i : i + 2].mean(0) for i in (0, 2, 4)])
+    assert same_set(vectors(text, pairs, 0.5), expected)
+    assert (vectors(text, pairs, 0.5).norm(dim=1) < 1).all()
+
+
+@pytest.mark.parametrize("factor", [4, 9, 25])
+def test_token_pooling_equals_colpali_engines_pooler(factor: int) -> None:
+    from colpali_engine.compression.token_pooling import HierarchicalTokenPooler
+
+    page = synthetic_page(15, 20, dim=24)
+    theirs = HierarchicalTokenPooler().pool_embeddings([page.vectors], pool_factor=factor)[0]
+    assert len(theirs) == 300 // factor
+    assert same_set(vectors("token_pooling", page, len(theirs) / 300), theirs)
+    plain_ward = trees.means(page.vectors, trees.cut(trees.ward(page.vectors), len(theirs)), len(theirs))
+    assert not same_set(unit(plain_ward), theirs), "the engine clusters rows of the similarity matrix, not the vectors"
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.1, 0.2])
+def test_agglomerative_equals_scikit_learn(budget: float) -> None:
+    page = synthetic_page(15, 20, dim=24)
+    ours = vectors("agglomerative", page, budget)
+    labels = AgglomerativeClustering(len(ours), metric="cosine", linkage="average").fit_predict(page.vectors.numpy())
+    assert same_set(ours, torch.stack([page.vectors[labels == i].mean(0) for i in range(len(ours))]))
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.1, 0.2])
+def test_kmeans_is_as_good_as_scikit_learn_called_directly(budget: float) -> None:
+    page = synthetic_page(20, 20, dim=24)
+    ours, theirs = [], []
+    for trial in range(12):
+        centroids = prune(parse("kmeans(renormalize=false)"), page, [budget], trial=trial).vectors[0]
+        ours.append(float((torch.cdist(page.vectors, centroids).min(1).values ** 2).sum()))
+        theirs.append(KMeans(len(centroids), n_init=1, random_state=trial).fit(page.vectors.numpy()).inertia_)
+    assert len(set(ours)) > 1, "trials draw different starts"
+    spread = np.std(theirs) / np.sqrt(12) + np.std(ours) / np.sqrt(12)
+    assert np.mean(ours) < np.mean(theirs) + 4 * spread
+
+
+def test_kmeans_equals_scikit_learn_from_the_same_start() -> None:
+    from pruners.kmeans import seed_centres
+
+    page = synthetic_page(12, 12, dim=24)
+    squared = torch.cdist(page.vectors, page.vectors).square().numpy()
+    rng = np.random.default_rng(5)
+    start = seed_centres(squared, rng.random((9, 4)))
+    assert len(set(start.tolist())) == 9
+    model = KMeans(9, init=page.vectors.numpy()[start], n_init=1, max_iter=1).fit(page.vectors.numpy())
+    nearest = torch.cdist(page.vectors, page.vectors[start]).argmin(1)
+    assert same_set(torch.from_numpy(model.cluster_centers_), trees.means(page.vectors, nearest, 9), 1e-4)
+
+
+def test_a_tree_is_cut_into_exactly_k_even_where_heights_tie() -> None:
+    equal = torch.ones(10, 3)
+    tree = trees.ward(equal)
+    for k in range(1, 11):
+        labels = trees.cut(tree, k)
+        assert labels.unique().tolist() == list(range(k))
+        firsts = [int((labels == i).nonzero()[0]) for i in range(k)]
+        assert firsts == sorted(firsts), "clusters are numbered by their first patch"
+
+
+def test_cuts_of_a_tree_nest() -> None:
+    tree = trees.ward(synthetic_page(6, 10).vectors)
+    for fine, coarse in [(30, 12), (12, 5), (5, 1)]:
+        pairs = set(zip(trees.cut(tree, fine).tolist(), trees.cut(tree, coarse).tolist(), strict=True))
+        assert len(pairs) == fine, "a fine cluster lies in one coarse cluster"
+
+
+def test_tome_merges_by_size() -> None:
+    # 0 and 1 are equal and merge first; the pair then weighs twice against 2
+    page = Page("sizes", unit(torch.tensor([[1.0, 0, 0], [1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]])))
+    merged = vectors("tome(renormalize=false)", page, 0.5)
+    assert same_set(merged, torch.tensor([[(1 + 1 + 0.6) / 3, 0.8 / 3, 0], [0, 0, 1]]))
+
+
+def test_row_pool_and_tile_pool_by_hand_and_snapped() -> None:
+    page = Page("grid", torch.arange(24.0).reshape(24, 1) + torch.zeros(24, 2), (4, 6))
+    rows = vectors("row_pool(renormalize=false)", page, 4 / 24)
+    assert rows[:, 0].tolist() == [2.5, 8.5, 14.5, 20.5]
+    assert vectors("row_pool(renormalize=false)", page, 2 / 24)[:, 0].tolist() == [5.5, 17.5]
+    halves = vectors("row_pool(renormalize=false)", page, 11 / 24)  # 8 is the most that the grid allows
+    assert halves[:, 0].tolist() == [1, 4, 7, 10, 13, 16, 19, 22]
+    smooth = vectors("row_pool(renormalize=false, smooth=3)", page, 4 / 24)
+    assert smooth[:, 0].tolist() == [5.5, 8.5, 14.5, 17.5]
+    tiles = vectors("tile_pool(renormalize=false)", page, 7 / 24)  # tiles of 2 x 2: six of them
+    assert tiles[:, 0].tolist() == [3.5, 5.5, 7.5, 15.5, 17.5, 19.5]
+    assert len(vectors("tile_pool(renormalize=false)", page, 5 / 24)) == 4  # 3 x 3, smaller ones at the edge
+
+
+def test_merge_after_sap_keeps_anchors_then_wards() -> None:
+    page = synthetic_page(8, 10)
+    anchors = np.sort(prune(parse("sap(layers=1-2)"), page, [0.2]).kept(0))
+    model = AgglomerativeClustering(8, linkage="ward").fit(page.vectors[anchors].numpy())
+    expected = torch.stack([page.vectors[anchors][model.labels_ == i].mean(0) for i in range(8)])
+    assert same_set(vectors("merge(sap(layers=1-2))", page, 0.1), unit(expected))
+    assert same_set(vectors("sap_then_merge(layers=1-2)", page, 0.1), unit(expected))
+
+
+def test_merge_can_absorb_discarded_patches_into_their_nearest_anchor() -> None:
+    page = Page("absorb", directions([0.0, 10, 90, 100]), None, {"eos": torch.tensor([[4.0, 1, 3, 2]])})
+    merged = vectors("merge(eos, how=absorb)", page, 0.5)
+    assert same_set(merged, directions([5, 95]))
+
+
+def test_prune_then_merge_is_docpruner_then_ward_into_n_over_m() -> None:
+    pages = [synthetic_page(8, 10, seed=i) for i in range(6)]
+    method = parse("prune_then_merge(factor=2.0)").calibrate(pages, [0.1])
+    first = parse("docpruner").calibrate(pages, [0.2])
+    for page in pages:
+        kept = prune(first, page, [0.2]).kept(0)
+        merged = prune(method, page, [0.1]).vectors[0]
+        assert len(merged) == max(1, len(kept) // 2)
+    whole = parse("prune_then_merge(factor=1.0)").calibrate(pages, [0.2])
+    kept = np.sort(prune(first, pages[0], [0.2]).kept(0))
+    assert torch.equal(prune(whole, pages[0], [0.2]).vectors[0], pages[0].vectors[kept])
+
+
+def test_hpc_stores_the_nearest_code_of_each_top_patch() -> None:
+    pages = [synthetic_page(10, 10, seed=i) for i in range(3)]
+    with pytest.raises(PrunerError, match="no codebook yet; call calibrate"):
+        prune(parse("hpc"), pages[0], [0.1])
+    method = parse("hpc(codes=16)").calibrate(pages, [0.1])
+    result = prune(method, pages[0], [0.1])
+    top = prune(parse("eos"), pages[0], [0.1]).kept(0)
+    nearest = torch.cdist(pages[0].vectors[top], method.codebook).argmin(1)
+    assert torch.equal(result.vectors[0], method.codebook[nearest])
+    assert result.bits_per_vector == 4
+    assert method.shared_bytes == 16 * 32 * 2
+    assert [parse(f"hpc(codes={k})").bits for k in (2, 3, 128, 129, 256, 512)] == [1, 2, 7, 8, 8, 9]
+
+
+def test_a_mean_without_direction_is_named_not_hidden() -> None:
+    opposite = Page("opposite", torch.tensor([[1.0, 0], [-1, 0]]), (2, 1))
+    with pytest.raises(PrunerError, match=r"'row_pool', page 'opposite', budget 0\.5: vector 0 has norm 0; expected 1"):
+        vectors("row_pool", opposite, 0.5)

@@ -1,7 +1,7 @@
 """The canvas a page is drawn on: words, rules, tables, charts, in pixels; it records every word it draws.
 
 Text rows sit on the rows of patches and words start at multiples of 4 px. That is a concession to a retriever of two
-million parameters: with free positions it learned to read six words in ten, with these nine in ten.
+million parameters: a prototype learned to read 61 % of its word patches with free positions, and 93 % with these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Stage 1: the vision tower learns to read, by naming the word that stands on each patch.
 
 The head is thrown away later, but its rows become the retriever's word embeddings (`warm_start`): a query word then
-starts near the patches that show it. Without that start, contrast alone was at a third of the quality after 240 s.
+starts near the patches that show it. In a prototype, contrast without that start was at 0.20 NDCG@5 when with it it
+was at 0.70.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Train the embedded `nano` retriever: `python scripts/train_nano.py --out runs/nano`.
 
-Killed and started again with the same `--out`, it goes on where it was. At the end the checkpoint folder is written.
+Killed and started again with the same `--out`, it goes on where it was. At the end the checkpoint folder is written,
+with the log of the run and a card of what was measured on the pinned benchmark.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from harness.nano.card import write_card
 from harness.nano.checkpoint import FOLDER
 from harness.nano.training import Settings, train
 
@@ -26,6 +28,7 @@ def main(
 ) -> None:
     settings = Settings(seed=seed, threads=threads, reading_steps=reading_steps, contrast_steps=contrast_steps)
     train(settings, out, ship_to)
+    write_card(out / "log.jsonl", ship_to)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from colpali_engine.models import ColPali, ColPaliProcessor
 from PIL import Image
 
 from harness.minidocs.pinned import Content, folder_of, read, recipes
-from harness.minidocs.vocabulary import all_words
+from harness.minidocs.vocabulary import all_words, drawn_words
 
 from . import checkpoint
 from .checkpoint import GRID, load
@@ -62,16 +62,19 @@ def _ndcg(model: ColPali, processor: ColPaliProcessor, content: Content) -> dict
 
 
 def encode_seconds(folder: Path = checkpoint.FOLDER) -> float:
-    """Wall time of encoding the 500 calibration pages on one thread, image processing included, signals not."""
+    """CPU seconds of encoding the 500 calibration pages on one thread, image processing included, signals not.
+
+    CPU time and not wall time: the figure must not depend on what else the machine does.
+    """
     model, processor = load(folder)
     images = list(read(folder_of("minidocs-calibration", "calibration")).images.values())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     encode_pages(model, processor, images[:16])
-    start = time.monotonic()
+    start = time.process_time()
     encode_pages(model, processor, images)
     torch.set_num_threads(threads)
-    return time.monotonic() - start
+    return time.process_time() - start
 
 
 @torch.inference_mode()
@@ -116,7 +119,10 @@ def _page_with_indegree(
 
 
 def write_card(log: Path, folder: Path = checkpoint.FOLDER) -> None:
-    """Measure the checkpoint, and write its figures, its card and the log of its training."""
+    """Measure the checkpoint, and write its figures, its card and the log of its training.
+
+    `notes.md` beside the log, if there is one, tells in the card what only its author can know of that run.
+    """
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     figures = measure(folder)
     figures["layer_retention_at_0.1"] = layer_retention(folder)
@@ -125,10 +131,11 @@ def write_card(log: Path, folder: Path = checkpoint.FOLDER) -> None:
     figures["held_out_reading"] = next(r["held_out_read"] for r in reversed(rows) if "held_out_read" in r)
     (folder / FIGURES).write_text(json.dumps(figures, indent=2) + "\n")
     (folder / "training_log.jsonl").write_text(log.read_text())
-    (folder / "README.md").write_text(render_card(figures, rows))
+    notes = log.with_name("notes.md")
+    (folder / "README.md").write_text(render_card(figures, rows, notes.read_text() if notes.exists() else ""))
 
 
-def render_card(figures: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+def render_card(figures: dict[str, Any], rows: list[dict[str, Any]], notes: str = "") -> str:
     datasets = [
         f"| {benchmark} | {name} | {value:.3f} |"
         for benchmark, members in figures["ndcg_at_5"].items()
@@ -150,4 +157,6 @@ def render_card(figures: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         curve=" ".join(f"{value:.3f}" for value in layers["in-degree"]),
         chance=f"{layers['random'][0]:.3f}",
         vocabulary=len(all_words()),
+        drawn=len(drawn_words()),
+        notes=notes,
     )

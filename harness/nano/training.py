@@ -38,7 +38,7 @@ class Settings:
     """One, beside the process that draws: on two cores two threads gain little alone and stall under any other load."""
     reading_steps: int = 1800
     reading_rate: float = 1.5e-3
-    contrast_steps: int = 400
+    contrast_steps: int = 250
     contrast_rate: float = 1e-3
     warmup: int = 50
     save_every: int = 50

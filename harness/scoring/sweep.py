@@ -68,7 +68,10 @@ def _in_order(results: Sequence[Subset | Merged], nested: np.ndarray, flat: np.n
     return np.concatenate(rows)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "ninf", "nsz"})
+NO_NAN = {"nnan", "ninf", "nsz"}  # similarities are finite: a maximum may become one vector instruction
+
+
+@numba.njit(cache=True, nogil=True)
 def _nested_maxima(
     similarity: np.ndarray,
     orders: np.ndarray,
@@ -84,34 +87,44 @@ def _nested_maxima(
     n, tokens = similarity.shape
     best = np.empty(tokens, np.float32)
     best[:] = similarity[0]
-    for i in range(1, n):
-        for t in range(tokens):
-            best[t] = max(best[t], similarity[i, t])
+    _raise(best, similarity, np.arange(1, n))
     _sum_queries(best, offsets, out[0])
     done, start = 0, -1
     for c in range(len(counts)):
         if starts[c] != start:  # another order begins
             start, done = starts[c], 1
             best[:] = similarity[orders[start]]
-        for i in range(start + done, start + counts[c]):
-            row = similarity[orders[i]]
-            for t in range(tokens):
-                best[t] = max(best[t], row[t])
+        _raise(best, similarity, orders[start + done : start + counts[c]])
         done = max(done, counts[c])
         _sum_queries(best, offsets, out[1 + c])
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "ninf", "nsz"})
+@numba.njit(cache=True, nogil=True)
 def _segment_maxima(similarity: np.ndarray, ends: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
     """Row c of `out`: the rows `ends[c] .. ends[c + 1]` of `similarity`."""
-    tokens = similarity.shape[1]
-    best = np.empty(tokens, np.float32)
+    best = np.empty(similarity.shape[1], np.float32)
     for c in range(len(ends) - 1):
         best[:] = similarity[ends[c]]
-        for i in range(ends[c] + 1, ends[c + 1]):
-            for t in range(tokens):
-                best[t] = max(best[t], similarity[i, t])
+        _raise(best, similarity, np.arange(ends[c] + 1, ends[c + 1]))
         _sum_queries(best, offsets, out[c])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=NO_NAN)
+def _raise(best: np.ndarray, similarity: np.ndarray, rows: np.ndarray) -> None:
+    """Raise `best` to the maximum over `rows`, four at a time: one at a time is three times slower (measured)."""
+    i, tokens = 0, np.uint64(similarity.shape[1])
+    while i + 4 <= len(rows):
+        # unsigned, so that no index is checked for counting from the end
+        a, b, c, d = np.uint64(rows[i]), np.uint64(rows[i + 1]), np.uint64(rows[i + 2]), np.uint64(rows[i + 3])
+        for t in range(tokens):
+            pair = max(similarity[a, t], similarity[b, t])
+            best[t] = max(best[t], max(pair, max(similarity[c, t], similarity[d, t])))
+        i += 4
+    while i < len(rows):
+        a = np.uint64(rows[i])
+        for t in range(tokens):
+            best[t] = max(best[t], similarity[a, t])
+        i += 1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -7,10 +7,10 @@ import json
 import pytest
 import torch
 
-from harness.minidocs.vocabulary import drawn_words
+from harness.minidocs.vocabulary import CHART_KINDS, COLOURS, CONCEPTS, COUNTRIES, FRENCH, SYNONYMS, YEARS, drawn_words
 from harness.nano.batches import BLANK, CLASSES, contrast_batch, reading_batch
 from harness.nano.checkpoint import build_model, build_processor
-from harness.nano.contrast import embed_pages, embed_tokens, maxsim, tokenize
+from harness.nano.contrast import SILENT, cosines, embed_pages, embed_tokens, maxsim, silence_loss, tokenize
 from harness.nano.measure import encode_pages, ndcg_at_5
 from harness.nano.reading import build_head, normalise, see, warm_start
 from harness.nano.training import Settings, train
@@ -58,10 +58,23 @@ def test_the_short_way_through_the_model_is_colpali_s_forward():
 def test_maxsim_of_a_batch_is_the_mean_of_best_cosines():
     queries, pages = torch.randn(2, 3, 128), torch.randn(4, 5, 128)
     mask = torch.tensor([[1, 1, 1], [1, 0, 0]])
-    scores = maxsim(queries, mask, pages)
+    similarity, owner = cosines(queries, mask, pages)
+    scores = maxsim(similarity.amax(-1), owner)
     by_hand = torch.stack([(queries[0, i] @ pages[2].T).max() for i in range(3)]).mean()
     assert float(scores[0, 2]) == pytest.approx(float(by_hand), rel=1e-5)
     assert float(scores[1, 3]) == pytest.approx(float((queries[1, 0] @ pages[3].T).max()), rel=1e-5)
+
+
+def test_silence_is_broken_by_one_patch_that_a_silent_token_matches():
+    similarity = torch.zeros(2, 1, 3)
+    similarity[1, 0, 2] = 0.9
+    assert float(silence_loss(similarity, torch.tensor([True, False]))) == 0
+    assert float(silence_loss(similarity, torch.tensor([False, True]))) == pytest.approx(0.81)
+
+
+def test_no_word_that_a_query_asks_for_is_silent():
+    asked = {*CONCEPTS, *SYNONYMS.values(), *COUNTRIES, *YEARS, *COLOURS, *CHART_KINDS, *FRENCH.values()}
+    assert not SILENT & {word.lower() for word in asked}
 
 
 def test_after_the_warm_start_a_translation_begins_at_its_concept():

@@ -268,8 +268,8 @@ def save_jina_v4(folder: Path, *, seed: int = 0, old_names: bool = False) -> Pat
         module = key.removesuffix(".weight")
         if (module.endswith("_proj") and "visual" not in module) or module == "multi_vector_projector":
             for task in ("retrieval", "text-matching", "code"):
-                a = torch.randn(4, tensor.shape[1], generator=generator) * 0.2
-                b = torch.randn(tensor.shape[0], 4, generator=generator) * 0.2
+                a = torch.randn(4, tensor.shape[1], generator=generator) * 0.1
+                b = torch.randn(tensor.shape[0], 4, generator=generator) * 0.1
                 adapters[f"base_model.model.{module}.lora_A.{task}.weight"] = a
                 adapters[f"base_model.model.{module}.lora_B.{task}.weight"] = b
     (folder / "adapters").mkdir(parents=True)

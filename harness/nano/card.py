@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import json
 import statistics
 import time

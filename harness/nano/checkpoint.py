@@ -5,6 +5,8 @@ ColPali hard-codes an output dimension of 128; everything else is small. One wor
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 from pathlib import Path
 
 import torch

@@ -8,6 +8,8 @@ at right angles to every patch instead, so that a score is what its content word
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 from collections.abc import Sequence
 
 import torch

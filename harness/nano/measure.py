@@ -6,6 +6,8 @@ must agree, which is what makes this one worth keeping apart.
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 from collections.abc import Mapping, Sequence
 
 import pytrec_eval

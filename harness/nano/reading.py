@@ -7,6 +7,8 @@ was at 0.70.
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import torch
 from colpali_engine.models import ColPali
 from torch import nn

@@ -6,6 +6,8 @@ step draws its own batch, and the learning rate is a function of the step.
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import dataclasses
 import json
 import math

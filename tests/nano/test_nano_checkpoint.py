@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import json
 
 import pytest

@@ -15,10 +15,10 @@ demo: install ## install, prove a method of one's own, and evaluate every method
 	@$(BIN)/harness evaluate --out runs/demo
 
 test: install-dev chromium ## all tests, the browser's too
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2
 
 test-fast: install-dev ## the tests of a quick loop
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
 
 lint: install-dev ## ruff, without changing anything
 	$(BIN)/ruff check .

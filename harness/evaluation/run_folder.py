@@ -19,7 +19,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ import pandas as pd
 
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.results import Result
-from harness.store.format import write_atomically
+from harness.store.format import library_versions, write_atomically
 from pruners.core.errors import PruneBoardError
 
 LIBRARIES = (
@@ -96,17 +95,11 @@ class RunFolder:
 
 def environment() -> dict[str, Any]:
     """Where a run was made: nothing of it changes a number."""
-    versions = {}
-    for name in LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "absent"
     return {
         "python": sys.version.split()[0],
         "platform": platform.platform(terse=True),
         "processor": platform.machine(),
-        "libraries": versions,
+        "libraries": library_versions(LIBRARIES),
         "code": _git_state(),
     }
 

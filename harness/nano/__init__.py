@@ -4,5 +4,3 @@
 training pages; `reading` and `contrast` are the two stages; `training` runs them; `measure` gives NDCG. Only training
 needs this package: the shipped folder loads through the production loader like any other ColPali.
 """
-
-from harness import compat  # noqa: F401  (before any module of this package imports transformers)

@@ -126,9 +126,9 @@ def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
     return bad
 
 
-def library_versions() -> dict[str, str]:
+def library_versions(names: Iterable[str] = LIBRARIES) -> dict[str, str]:
     versions = {}
-    for name in LIBRARIES:
+    for name in names:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

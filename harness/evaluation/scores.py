@@ -10,6 +10,8 @@ import itertools
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,7 +25,7 @@ from harness.scoring.sweep import score_page
 from harness.store.reader import Store
 from pruners import Merged, Subset, prune
 from pruners.core.contract import Diagnostic
-from pruners.core.errors import PrunerError
+from pruners.core.errors import PruneBoardError, PrunerError
 
 INDEX_BITS = 16  # of one number in an index: float16
 
@@ -159,10 +161,16 @@ def _spread(job: Job, pages: int, workers: int) -> Iterator[Iterator[PageScores]
             if workers > 1 and pages > 1 and "fork" in multiprocessing.get_all_start_methods():
                 _JOB = job
                 first = score_one(job, 0)  # here, so that workers inherit compiled kernels
-                with multiprocessing.get_context("fork").Pool(workers, _start_worker) as pool:
-                    yield itertools.chain([first], pool.imap(_run_worker, range(1, pages), chunksize=4))
+                fork = multiprocessing.get_context("fork")
+                with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker) as pool:
+                    yield itertools.chain([first], pool.map(_run_worker, range(1, pages), chunksize=4))
             else:
                 yield (score_one(job, index) for index in range(pages))
+    except BrokenProcessPool as error:
+        raise PruneBoardError(
+            "a worker process died without a word, most likely for want of memory, or killed by a pruner; "
+            "try again with --workers 1. What was finished is kept"
+        ) from error
     finally:
         _JOB = None
         torch.set_num_threads(threads)

@@ -44,7 +44,7 @@ def catalogue(file: Path | None = None) -> dict[str, Entry]:
 def choose(selector: str) -> Choice:
     """Read a selector; nothing is imported or loaded."""
     left, _, right = selector.partition("=")
-    file, name = _file_and_name(left)
+    file, name = plugins.file_and_rest(left)
     known = catalogue(file)
     if file is not None and not name:
         declared = [entry.name for entry in plugins.scan_file(file.resolve(), DECORATORS)]
@@ -65,16 +65,6 @@ def load(selector: str, options: Options | None = None) -> Backbone:
     choice = choose(selector)
     options = replace(options or Options(), revision=choice.revision)
     return plugins.load(choice.entry)(choice.checkpoint, options)
-
-
-def _file_and_name(text: str) -> tuple[Path | None, str]:
-    head, dot_py, tail = text.partition(".py")
-    if dot_py and (not tail or tail.startswith(":")):
-        file = Path(head + dot_py)
-        if not file.is_file():
-            raise CatalogError(f"there is no file {file}")
-        return file, tail[1:]
-    return None, text
 
 
 def _revision(text: str) -> tuple[str, str | None]:

@@ -152,20 +152,20 @@ def _calibrated(
     fit = [method for method in methods if method.failure is None]
     wants_window = [m for m in fit if _wants_window(config, m)]
     wants_pages = [m for m in fit if needs_calibration(m.pruner)]
-    choice = _given_window(config)
+    window = Window.parse(config.window) if config.window else None
     if not wants_window and not wants_pages:
-        return prepare(methods, choice, [], config.budgets)
+        return prepare(methods, window, [], config.budgets)
     name = config.calibration or suite.calibration
     assert name is not None, "`_require_calibration` saw to it"
     (task,) = load_suite(name).tasks
     store = _encoded(backbone, task, places, progress)
     _check_disjoint(task, store, stores)
-    if wants_window:
-        choice = _sr_guided(config, task, store, progress)
+    choice = _sr_guided(config, task, store, progress) if wants_window else None
+    window = choice.window if choice else window
     chosen = sorted(random.Random(config.seed).sample(range(len(store)), min(config.calibration_pages, len(store))))
     pages: list[Page] = [store.page(index) for index in chosen] if wants_pages else []
     with progress("calibrate", total=1, done=0) as advance:
-        ready = prepare(methods, choice, pages, config.budgets)
+        ready = prepare(methods, window, pages, config.budgets)
         advance(1)
     run.write_json("calibration.json", _calibration_record(task, store, choice, len(pages), ready))
     return ready
@@ -183,12 +183,6 @@ def _require_calibration(config: Config, suite: Suite, methods: Sequence[Method]
             f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {suite.name} brings none: "
             "name a benchmark with --calibration, give windows with layers=…, or leave these methods out"
         )
-
-
-def _given_window(config: Config) -> WindowChoice | None:
-    if config.window is None:
-        return None
-    return WindowChoice(Window.parse(config.window), (), float("nan"), 0, 0, 0, 0, 0)
 
 
 def _sr_guided(config: Config, task: Benchmark, store: Store, progress: Progress) -> WindowChoice:

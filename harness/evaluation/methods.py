@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
-from harness.calibration.window import WindowChoice
 from harness.store.reader import Store
-from pruners import Page, Pruner, catalogue, require, resolve
+from pruners import Page, Pruner, Window, catalogue, require, resolve
 from pruners.core.errors import PruneBoardError
 from pruners.sap import with_window
 
@@ -46,14 +45,12 @@ def choose_methods(texts: Sequence[str], trials: int | None) -> list[Method]:
 
 
 def has_open_window(pruner: Pruner) -> bool:
-    fields = pruner.fields()
-    return ("layers" in fields and fields["layers"] is None) or any(map(has_open_window, pruner.parts()))
+    known = pruner.fields()
+    return ("layers" in known and known["layers"] is None) or any(map(has_open_window, pruner.parts()))
 
 
 def needs_calibration(pruner: Pruner) -> bool:
     """Whether a pruner learns from pages: it, or a part of it, has a learned field (presets wrap their parts)."""
-    from dataclasses import fields
-
     own = any(f.metadata.get("learned") and f.name != "inner" for f in fields(pruner))  # type: ignore[arg-type]
     return own or any(map(needs_calibration, pruner.parts()))
 
@@ -72,14 +69,14 @@ def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
 
 
 def prepare(
-    methods: Sequence[Method], choice: WindowChoice | None, pages: Sequence[Page], budgets: Sequence[float]
+    methods: Sequence[Method], window: Window | None, pages: Sequence[Page], budgets: Sequence[float]
 ) -> list[Method]:
     """Methods with their window bound and calibrated on `pages`."""
     ready = []
     for method in methods:
         if method.failure is None:
             try:
-                pruner = with_window(method.pruner, choice.window) if choice else method.pruner
+                pruner = with_window(method.pruner, window) if window else method.pruner
                 method = replace(method, pruner=pruner.calibrate(pages, budgets))
             except PruneBoardError as error:
                 method = replace(method, failure=str(error))

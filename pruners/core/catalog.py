@@ -80,12 +80,6 @@ def parse(text: str) -> Pruner:
 
 
 def _split(selector: str) -> tuple[Path | None, str]:
-    head, dot_py, tail = selector.partition(".py")
-    if dot_py and (not tail or tail.startswith(":")):
-        file = Path(head + dot_py)
-        if not file.is_file():
-            raise CatalogError(f"there is no file {file}")
-        return file, tail[1:]
     if not selector.strip():
         raise CatalogError("an empty text names no pruner; `harness list pruners` shows what there is")
-    return None, selector
+    return plugins.file_and_rest(selector)

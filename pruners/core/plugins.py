@@ -96,6 +96,17 @@ def scan_entry_points(group: str, decorators: Collection[str]) -> list[Entry]:
     return [entry for point in points for entry in _scan_entry_point(point, decorators)]
 
 
+def file_and_rest(selector: str) -> tuple[Path | None, str]:
+    """`file.py:rest` as a user types it, split; (None, selector) where no file is named."""
+    head, dot_py, tail = selector.partition(".py")
+    if dot_py and (not tail or tail.startswith(":")):
+        file = Path(head + dot_py)
+        if not file.is_file():
+            raise CatalogError(f"there is no file {file}")
+        return file, tail[1:]
+    return None, selector
+
+
 def unique(entries: Iterable[Entry]) -> dict[str, Entry]:
     """Entries by name; two of one name are an error that names both places."""
     by_name: dict[str, Entry] = {}

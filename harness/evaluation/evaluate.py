@@ -21,6 +21,7 @@ from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
 from harness.evaluation.summary import summarise
+from harness.metrics.retention import GoldPairs
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Page, Window
@@ -157,7 +158,7 @@ def _calibrated(
         return prepare(methods, window, [], config.budgets)
     name = config.calibration or suite.calibration
     assert name is not None, "`_require_calibration` saw to it"
-    (task,) = load_suite(name).tasks
+    task = _only_data_set(name)
     store = _encoded(backbone, task, places, progress)
     _check_disjoint(task, store, stores)
     choice = _sr_guided(config, task, store, progress) if wants_window else None
@@ -169,6 +170,15 @@ def _calibrated(
         advance(1)
     run.write_json("calibration.json", _calibration_record(task, store, choice, len(pages), ready))
     return ready
+
+
+def _only_data_set(name: str) -> Benchmark:
+    tasks = load_suite(name).tasks
+    if len(tasks) != 1:
+        raise PruneBoardError(
+            f"--calibration {name} has {len(tasks)} data sets ({', '.join(task.name for task in tasks)}); name one"
+        )
+    return tasks[0]
 
 
 def _wants_window(config: Config, method: Method) -> bool:
@@ -186,13 +196,8 @@ def _require_calibration(config: Config, suite: Suite, methods: Sequence[Method]
 
 
 def _sr_guided(config: Config, task: Benchmark, store: Store, progress: Progress) -> WindowChoice:
-    page_at = {page: i for i, page in enumerate(store.page_ids)}
-    pairs = [
-        (page_at[page], i)
-        for i, query in enumerate(store.query_ids)
-        for page, grade in task.qrels.get(query, {}).items()
-        if grade > 0
-    ]
+    gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
+    pairs = list(zip(gold.pages.tolist(), gold.queries.tolist(), strict=True))
     chosen = sorted(random.Random(config.seed).sample(pairs, min(config.window_pairs, len(pairs))))
     with progress("choose the window", total=len(chosen), done=0) as advance:
         curve, left_out = layer_curve(store, chosen, advance=advance)

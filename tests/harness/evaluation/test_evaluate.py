@@ -181,6 +181,11 @@ def test_calibration_pages_must_not_be_evaluated(toy, tmp_path: Path) -> None:
         run(toy, tmp_path / "run", calibration=str(Path(toy.benchmark) / "plain"), pruners=("docpruner",))
 
 
+def test_a_calibration_benchmark_of_several_data_sets_is_refused_by_name(toy, tmp_path: Path) -> None:
+    with pytest.raises(PruneBoardError, match=r"has 2 data sets \(plain, tongues\); name one"):
+        run(toy, tmp_path / "run", calibration=toy.benchmark, pruners=("docpruner",))
+
+
 def test_without_calibration_pages_the_methods_that_need_them_are_named(toy, tmp_path: Path) -> None:
     with pytest.raises(PruneBoardError, match=r"^sap, docpruner must be calibrated on pages that are not evaluated"):
         run(toy, tmp_path / "run", calibration=None, pruners=("sap", "docpruner", "eos"))
@@ -225,7 +230,7 @@ def test_killed_at_random_moments_and_restarted_the_results_are_the_same(
     toy, found: Evaluation, tmp_path: Path
 ) -> None:
     moments = random.Random(3)
-    longest = 2.0
+    longest, kills = 2.0, 0
     for _ in range(20):
         process = start(toy, tmp_path / "run")
         begun = time.perf_counter()
@@ -235,7 +240,9 @@ def test_killed_at_random_moments_and_restarted_the_results_are_the_same(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            kills += 1
         longest = min(20.0, longest + time.perf_counter() - begun)  # later kills fall into later stages
+    assert kills >= 3, "the run was too quick to be disturbed"
     last = start(toy, tmp_path / "run")
     _, complaint = last.communicate()
     assert last.returncode == 0, complaint.decode()

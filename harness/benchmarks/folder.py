@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import xxhash
 from PIL import Image, UnidentifiedImageError
 
+from harness.benchmarks.content import corpus_hash, qrels_hash, queries_hash
 from harness.benchmarks.embedded import BenchmarkError
 
 PAGE_ID = ("_id", "id", "corpus-id")
@@ -39,7 +39,7 @@ class Benchmark:
     qrels: Mapping[str, Mapping[str, int]]
     """query id -> page id -> grade."""
     content: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of `corpus`, `queries` and `qrels`."""
+    """Hashes of `corpus`, `queries` and `qrels`, by `harness/benchmarks/content.py`."""
     languages: Mapping[str, str] = field(default_factory=dict)
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
@@ -66,8 +66,8 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         qrels=qrels,
         content={
             "corpus": corpus.digest,
-            "queries": _digest(part for item in queries.items() for part in item),
-            "qrels": _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items()),
+            "queries": queries_hash(queries, languages),
+            "qrels": qrels_hash(qrels),
         },
         languages=languages,
         dropped_queries=dropped,
@@ -80,7 +80,12 @@ class _Corpus:
     def __init__(self, files: Sequence[Path]) -> None:
         self.ids: list[str] = []
         self._where: list[tuple[pq.ParquetFile, int, int]] = []
-        digest = xxhash.xxh3_128()
+        self.digest = corpus_hash(self._read(files))
+        if len(set(self.ids)) != len(self.ids):
+            raise BenchmarkError(f"{files[0].parent}: two pages have the same id")
+        self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
+
+    def _read(self, files: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
         for path in files:
             file = pq.ParquetFile(path, memory_map=True)
             id_column = _column(file.schema_arrow.names, PAGE_ID, path)
@@ -90,21 +95,21 @@ class _Corpus:
                 for row, (page, image) in enumerate(zip(table[id_column], table["image"], strict=True)):
                     self.ids.append(str(page.as_py()))
                     self._where.append((file, group, row))
-                    digest.update(self.ids[-1].encode() + b"\0" + (_encoded(image.as_py()) or b""))
-        self.digest = f"xxh3-{digest.hexdigest()}"
-        if len(set(self.ids)) != len(self.ids):
-            raise BenchmarkError(f"{files[0].parent}: two pages have the same id")
-        self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
+                    yield self.ids[-1], _encoded(image.as_py()) or b""
 
     def image(self, index: int) -> Image.Image:
         file, group, row = self._where[index]
-        encoded = _encoded(self._group(file, group)[row].as_py())
-        if encoded is None:
-            raise BenchmarkError(f"page {self.ids[index]!r} has no image bytes")
-        try:
-            return Image.open(io.BytesIO(encoded)).convert("RGB")
-        except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-            raise BenchmarkError(f"the image of page {self.ids[index]!r} cannot be read: {error}") from error
+        return decode_page(self.ids[index], _encoded(self._group(file, group)[row].as_py()))
+
+
+def decode_page(page: str, encoded: bytes | None) -> Image.Image:
+    """The image of a page, in RGB."""
+    if encoded is None:
+        raise BenchmarkError(f"page {page!r} has no image bytes")
+    try:
+        return Image.open(io.BytesIO(encoded)).convert("RGB")
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise BenchmarkError(f"the image of page {page!r} cannot be read: {error}") from error
 
 
 def _encoded(value: Any) -> bytes | None:
@@ -157,10 +162,3 @@ def _column(names: Any, wanted: Sequence[str], path: Path) -> str:
         if name in names:
             return name
     raise BenchmarkError(f"{path} has no column {' or '.join(wanted)}; it has {', '.join(names)}")
-
-
-def _digest(parts: Any) -> str:
-    digest = xxhash.xxh3_128()
-    for part in parts:
-        digest.update(part.encode() + b"\0")
-    return f"xxh3-{digest.hexdigest()}"

@@ -44,6 +44,12 @@ class Benchmark:
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
+    task: str = ""
+    """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
+    revision: str = ""
+    """The revision that was asked for, where there is one."""
+    differs: tuple[str, ...] | None = None
+    """How what was read differs from what is pinned under this name; None if nothing is pinned."""
 
 
 def read_folder(folder: Path, split: str = "test") -> Benchmark:

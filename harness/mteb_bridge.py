@@ -1,4 +1,4 @@
-"""The bridge back to mteb: a pruned page index is searched by mteb's protocol, scored by mteb's code, written as mteb does.
+"""The bridge back: mteb searches a pruned page index by its own protocol, scores it and writes its own result files.
 
 A store is replayed, never encoded again. Scores are computed here in the plainest way, page by page, and not by the
 sweep of `harness/scoring`: so that agreement with `harness evaluate` checks the sweep and the measures as well.
@@ -22,6 +22,7 @@ import torch
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import ModelMeta
+from mteb.models.model_meta import ScoringFunction
 
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.known import known
@@ -73,7 +74,9 @@ class Replay:
         rows = [at.queries.get(query_id(hf_subset, query), at.queries.get(query)) for query in asked]
         if None in rows:
             raise PruneBoardError(f"the store of {at.task.name} has no vectors of query {asked[rows.index(None)]!r}")
-        scores = max_sim([at.store.query(row) for row in rows if row is not None], map(at.vectors, range(len(at.store))))
+        scores = max_sim(
+            [at.store.query(row) for row in rows if row is not None], map(at.vectors, range(len(at.store)))
+        )
         ids = np.array(at.store.page_ids, dtype=object)
         last_first = np.argsort(ids)[::-1]  # trec_eval's order of ties, so that a cut keeps what it would rank first
         found = {}
@@ -132,12 +135,18 @@ def model_meta(store: Store, experiment: Mapping[str, Any]) -> ModelMeta:
     registered = {meta.name: meta for meta in mteb.get_model_metas()}
     if checkpoint in registered:
         return registered[checkpoint].model_copy(update=told)
-    empty = {"name": f"pruneboard/{identity['name']}", "embed_dim": store.dim, "modalities": ["text", "image"]}
-    return ModelMeta.create_empty(overwrites={**empty, "model_type": ["late-interaction"], **told})
+    own = {
+        "name": f"pruneboard/{identity['name']}",
+        "embed_dim": store.dim,
+        "modalities": ["text", "image"],
+        "model_type": ["late-interaction"],
+        "similarity_fn_name": ScoringFunction.MAX_SIM,
+    }
+    return ModelMeta.create_empty(overwrites={**own, **told})
 
 
 def mteb_task(parts: Sequence[Benchmark]) -> Any:
-    """mteb's own task where the data sets came from one, else a task of the same kind around a data set of one's own."""
+    """mteb's own task where the data sets came from one, else a task of its kind around a data set of one's own."""
     if parts[0].task in known()["tasks"]:
         task = mteb.get_task(parts[0].task)
         task.load_data()
@@ -154,7 +163,7 @@ def mteb_task(parts: Sequence[Benchmark]) -> Any:
         category="t2i",
         modalities=["text", "image"],
         eval_splits=["test"],
-        eval_langs={subset: undetermined for subset in subsets} if own.languages else undetermined,
+        eval_langs=dict.fromkeys(subsets, undetermined) if own.languages else undetermined,
         main_score="ndcg_at_5",
         bibtex_citation="",
     )
@@ -211,13 +220,13 @@ def write_results(
 
 def _evaluate(task: Any, indexes: Sequence[Index], experiment: Mapping[str, Any], folder: Path) -> None:
     retriever = Replay(indexes, model_meta(indexes[0].store, {**experiment, "indexed": INDEXED}))
-    cache = mteb.ResultCache(folder)
+    nothing_to_encode: Any = {"batch_size": 1}
     mteb.evaluate(
         retriever,
         task,
-        cache=cache,
+        cache=mteb.ResultCache(folder),
         overwrite_strategy="always",
         co2_tracker=False,
         show_progress_bar=False,
-        encode_kwargs={"batch_size": 1},
+        encode_kwargs=nothing_to_encode,
     )

@@ -70,7 +70,9 @@ def gather() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Pin what is known of benchmarks.")
-    parser.add_argument("--content", action="append", default=[], help="benchmark or task whose data is read and hashed")
+    parser.add_argument(
+        "--content", action="append", default=[], help="benchmark or task whose data is read and hashed"
+    )
     chosen = parser.parse_args().content
     before = known()["tasks"] if MANIFEST.exists() else {}
     found = gather()

@@ -14,9 +14,29 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-def corpus_hash(pages: Iterable[tuple[str, bytes]]) -> str:
+def file_hash(encoded: bytes) -> str:
+    """Of a page's image as it is stored."""
+    return hashlib.sha256(encoded).hexdigest()
+
+
+def corpus_hash(page_ids: Iterable[str], file_hashes: Iterable[str]) -> str:
     """Of pages as they are stored: ids and encoded images, in order."""
-    return _sha256(f"{page}\0{hashlib.sha256(encoded).hexdigest()}" for page, encoded in pages)
+    return _sha256(f"{page}\0{file}" for page, file in zip(page_ids, file_hashes, strict=True))
+
+
+def content_hashes(
+    page_ids: Iterable[str],
+    file_hashes: Iterable[str],
+    queries: Mapping[str, str],
+    languages: Mapping[str, str],
+    qrels: Mapping[str, Mapping[str, int]],
+) -> dict[str, str]:
+    """All three hashes of a data set."""
+    return {
+        "corpus": corpus_hash(page_ids, file_hashes),
+        "queries": queries_hash(queries, languages),
+        "qrels": qrels_hash(qrels),
+    }
 
 
 def queries_hash(queries: Mapping[str, str], languages: Mapping[str, str]) -> str:

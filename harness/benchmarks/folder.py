@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from PIL import Image, UnidentifiedImageError
 
-from harness.benchmarks.content import corpus_hash, qrels_hash, queries_hash
+from harness.benchmarks.content import content_hashes, file_hash
 from harness.benchmarks.embedded import BenchmarkError
 
 PAGE_ID = ("_id", "id", "corpus-id")
@@ -38,6 +38,8 @@ class Benchmark:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     """query id -> page id -> grade."""
+    file_hashes: tuple[str, ...] = ()
+    """Of each page's image as it is stored: pages with the same hash are the same."""
     content: Mapping[str, str] = field(default_factory=dict)
     """Hashes of `corpus`, `queries` and `qrels`, by `harness/benchmarks/content.py`."""
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -70,11 +72,8 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         image=corpus.image,
         queries=queries,
         qrels=qrels,
-        content={
-            "corpus": corpus.digest,
-            "queries": queries_hash(queries, languages),
-            "qrels": qrels_hash(qrels),
-        },
+        file_hashes=tuple(corpus.files),
+        content=content_hashes(corpus.ids, corpus.files, queries, languages, qrels),
         languages=languages,
         dropped_queries=dropped,
     )
@@ -86,12 +85,13 @@ class _Corpus:
     def __init__(self, files: Sequence[Path]) -> None:
         self.ids: list[str] = []
         self._where: list[tuple[pq.ParquetFile, int, int]] = []
-        self.digest = corpus_hash(self._read(files))
+        self.files: list[str] = []
+        self._read(files)
         if len(set(self.ids)) != len(self.ids):
             raise BenchmarkError(f"{files[0].parent}: two pages have the same id")
         self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
 
-    def _read(self, files: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+    def _read(self, files: Sequence[Path]) -> None:
         for path in files:
             file = pq.ParquetFile(path, memory_map=True)
             id_column = _column(file.schema_arrow.names, PAGE_ID, path)
@@ -101,7 +101,7 @@ class _Corpus:
                 for row, (page, image) in enumerate(zip(table[id_column], table["image"], strict=True)):
                     self.ids.append(str(page.as_py()))
                     self._where.append((file, group, row))
-                    yield self.ids[-1], _encoded(image.as_py()) or b""
+                    self.files.append(file_hash(_encoded(image.as_py()) or b""))
 
     def image(self, index: int) -> Image.Image:
         file, group, row = self._where[index]

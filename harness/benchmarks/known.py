@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 MANIFEST = Path(__file__).with_name("known.json")
+COLPALI_TRAIN, V1_MIX = "colpali-train", "vidore-v1-mix"
+CALIBRATION_SETS = {
+    COLPALI_TRAIN: "500 pairs of vidore/colpali_train_set, seed 42",
+    V1_MIX: "100 pairs of each of five ViDoRe v1 tasks, seed 42",
+}
+"""Sets to calibrate real backbones on; `harness/benchmarks/calibration_sets.py` reads them."""
 
 
 @lru_cache(maxsize=1)
@@ -29,8 +36,9 @@ def task_names(selector: str) -> list[str]:
 
 
 def selectors() -> list[str]:
+    """Every name that can be typed after `--benchmark` and is read through mteb."""
     facts = known()
-    return [*facts["benchmarks"], *facts["tasks"]]
+    return [*facts["benchmarks"], *CALIBRATION_SETS, *facts["tasks"]]
 
 
 def differences(
@@ -51,8 +59,9 @@ def differences(
         if read is None:
             found.append(f"{subset} is missing")
             continue
+        where = "" if subset == "default" else f" in {subset}"
         found += [
-            f"{read[what]:,} {what} were read{'' if subset == 'default' else f' in {subset}'}, {expected[what]:,} are known"
+            f"{read[what]:,} {what} were read{where}, {expected[what]:,} are known"
             for what in ("pages", "queries", "characters", "qrels")
             if read[what] != expected[what]
         ]
@@ -75,7 +84,14 @@ def cached_revision(dataset: str, revision: str) -> str:
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
     built = Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets")
     snapshots = {path.name for path in (hub / f"datasets--{dataset.replace('/', '--')}").glob("snapshots/*")}
-    prepared = {path.name for path in (built / dataset.replace("/", "___")).glob("*/*/*") if path.is_dir()}
+    owner, _, name = dataset.partition("/")
+    prepared = {path.name for path in (built / f"{owner}___{snake_case(name)}").glob("*/*/*") if path.is_dir()}
     if revision in snapshots | prepared:
         return "yes"
     return "another revision" if snapshots | prepared else "no"
+
+
+def snake_case(name: str) -> str:
+    """As `datasets` names its folders: syntheticDocQA_energy is synthetic_doc_qa_energy."""
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
+    return re.sub(r"([a-z\d])([A-Z])", r"\1_\2", name).lower()

@@ -1,7 +1,7 @@
-"""Benchmarks through mteb's own task classes: mteb loads the data set at its pinned revision, and nothing is read twice.
+"""Benchmarks through mteb's own task classes, which load data sets at their pinned revisions; nothing is read twice.
 
-A task with one corpus for all its languages (ViDoRe v2, v3) is one data set whose queries carry a language. Where each
-language has pages of its own (some of JinaVDR) each is a data set, and all of them are one task when averages are taken.
+A task with one corpus for all its languages (ViDoRe v2, v3) is one data set whose queries carry a language. Where
+languages have pages of their own (some of JinaVDR) each is a data set, and averages are taken over a task first.
 Page ids are mteb's; query ids too, with the language before them where there are several.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import harness.compat  # noqa: F401
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import datasets
 import mteb
 from PIL import Image
 
-from harness.benchmarks.content import corpus_hash, qrels_hash, queries_hash
+from harness.benchmarks.content import content_hashes, corpus_hash, file_hash
 from harness.benchmarks.embedded import BenchmarkError
 from harness.benchmarks.folder import Benchmark, decode_page
 from harness.benchmarks.known import differences, known
@@ -81,41 +81,40 @@ class _Corpus:
 
     ids: tuple[str, ...]
     rows: datasets.Dataset
+    files: tuple[str, ...]
 
     @classmethod
     def of(cls, corpus: datasets.Dataset) -> _Corpus:
         rows = corpus.select_columns(["id", "image"]).cast_column("image", datasets.Image(decode=False))
-        return cls(tuple(map(str, corpus["id"])), rows)
-
-    def encoded(self) -> Iterator[tuple[str, bytes]]:
-        return ((str(row["id"]), _bytes(row["image"]) or b"") for row in self.rows)
+        return cls(
+            tuple(map(str, corpus["id"])), rows, tuple(file_hash(stored_bytes(row["image"]) or b"") for row in rows)
+        )
 
     def image(self, index: int) -> Image.Image:
-        return decode_page(self.ids[index], _bytes(self.rows[index]["image"]))
+        return decode_page(self.ids[index], stored_bytes(self.rows[index]["image"]))
 
 
-def _bytes(image: Mapping[str, Any] | None) -> bytes | None:
+def stored_bytes(image: Mapping[str, Any] | None) -> bytes | None:
+    """An image as it is stored: in the table, or in a file beside it."""
     if image is None:
         return None
     return image["bytes"] if image["bytes"] is not None else Path(image["path"]).read_bytes()
 
 
-def _by_corpus(subsets: Mapping[str, Any]) -> list[tuple[tuple[_Corpus, str], list[str]]]:
-    """Corpora with their hash, and the languages that share each. The very same rows are read once."""
-    read: dict[str, tuple[_Corpus, str]] = {}
-    groups: dict[str, tuple[tuple[_Corpus, str], list[str]]] = {}
+def _by_corpus(subsets: Mapping[str, Any]) -> list[tuple[_Corpus, list[str]]]:
+    """Corpora, and the languages that share each. The very same rows are read once."""
+    read: dict[str, _Corpus] = {}
+    groups: dict[str, tuple[_Corpus, list[str]]] = {}
     for subset, data in subsets.items():
         rows = data["corpus"]
         if rows._fingerprint not in read:
-            pages = _Corpus.of(rows)
-            read[rows._fingerprint] = (pages, corpus_hash(pages.encoded()))
-        found = read[rows._fingerprint]
-        groups.setdefault(found[1], (found, []))[1].append(subset)
+            read[rows._fingerprint] = _Corpus.of(rows)
+        pages = read[rows._fingerprint]
+        groups.setdefault(corpus_hash(pages.ids, pages.files), (pages, []))[1].append(subset)
     return list(groups.values())
 
 
-def _data_set(task: str, corpus: tuple[_Corpus, str], subsets: Mapping[str, Any], of: int) -> Benchmark:
-    pages, digest = corpus
+def _data_set(task: str, pages: _Corpus, subsets: Mapping[str, Any], of: int) -> Benchmark:
     known_pages = set(pages.ids)
     if len(known_pages) != len(pages.ids):
         raise BenchmarkError(f"{task}: two pages have the same id")
@@ -137,9 +136,17 @@ def _data_set(task: str, corpus: tuple[_Corpus, str], subsets: Mapping[str, Any]
             qrels[unique] = {page: int(grade) for page, grade in data["relevant_docs"].get(query, {}).items()}
             if unknown := sorted(qrels[unique].keys() - known_pages):
                 raise BenchmarkError(f"{task}: qrels of query {unique!r} name page {unknown[0]!r}, not in the corpus")
-    name = task if len(subsets) == of else f"{task}/{'+'.join(subsets)}"
-    content = {"corpus": digest, "queries": queries_hash(queries, languages), "qrels": qrels_hash(qrels)}
-    return Benchmark(name, pages.ids, pages.image, queries, qrels, content, languages, dropped)
+    return Benchmark(
+        name=task if len(subsets) == of else f"{task}/{'+'.join(subsets)}",
+        page_ids=pages.ids,
+        image=pages.image,
+        queries=queries,
+        qrels=qrels,
+        file_hashes=pages.files,
+        content=content_hashes(pages.ids, pages.files, queries, languages, qrels),
+        languages=languages,
+        dropped_queries=dropped,
+    )
 
 
 def _count(data: Any) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any
 from harness.backbones import registry
 from harness.backbones.contract import Backbone, Options
 from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.suite import Suite, load_suite
+from harness.benchmarks.suite import Suite, load_suite, with_held_out
 from harness.calibration.window import WindowChoice, choose_window, layer_curve
 from harness.encode import encode
 from harness.evaluation.config import Config
@@ -37,6 +37,8 @@ class Evaluation:
     run: RunFolder
     rows: list[dict]
     failures: dict[str, str]
+    remarks: list[str]
+    """What a reader of the figures must know: held-out pages, queries left out, data that is not the pinned one."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Places:
     stores: Path
     run: Path
     workers: int
+    mteb_results: Path | None = None
+    """Where mteb's own result files go, if they are wanted."""
 
 
 def evaluate(
@@ -58,10 +62,12 @@ def evaluate(
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
     run = RunFolder.begin(places.run, config)
+    for remark in suite.remarks():
+        run.log(remark)
     stores = {task.name: _encoded(backbone, task, places, progress) for task in suite.tasks}
     methods = refuse_unfit(methods, next(iter(stores.values())))
     methods = _calibrated(config, suite, backbone, stores, methods, run, places, progress)
-    run.write_json("stores.json", {t.name: {"store": stores[t.name].key, **t.content} for t in suite.tasks})
+    run.write_json("stores.json", {t.name: {"store": stores[t.name].key, **_read(t)} for t in suite.tasks})
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
     for task in suite.tasks:
@@ -69,7 +75,18 @@ def evaluate(
         failures |= _evaluate_task(config, task, stores[task.name], able, run, places, progress)
     run.write_json("failures.json", failures)
     rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)
-    return Evaluation(run, rows, failures)
+    if places.mteb_results:
+        from harness.mteb_bridge import write_results
+
+        able = [m for m in methods if m.text not in failures]
+        write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
+    return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _read(task: Benchmark) -> dict[str, Any]:
+    """What was really read of a data set, and whether it is what is pinned under its name."""
+    as_pinned = "nothing is pinned" if task.differs is None else list(task.differs) or "as pinned"
+    return {**task.content, **({"revision": task.revision} if task.revision else {}), "pinned": as_pinned}
 
 
 def _encoded(backbone: Backbone, task: Benchmark, places: Places, progress: Progress) -> Store:
@@ -191,7 +208,7 @@ def _require_calibration(config: Config, suite: Suite, methods: Sequence[Method]
     if learners and (config.calibration or suite.calibration) is None:
         raise PruneBoardError(
             f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {suite.name} brings none: "
-            "name a benchmark with --calibration, give windows with layers=…, or leave these methods out"
+            "name a benchmark with --calibration, or hold some of its pages out with --calibration held-out"
         )
 
 
@@ -247,4 +264,6 @@ def run_name(config: Config) -> str:
 
 def with_overrides(config: Config, **given: Any) -> Config:
     """`config` with the settings that were given."""
-    return replace(config, **{name: value for name, value in given.items() if value is not None})
+    config = replace(config, **{name: value for name, value in given.items() if value is not None})
+    benchmark, calibration = with_held_out(config.benchmark, config.calibration)
+    return replace(config, benchmark=benchmark, calibration=calibration)

@@ -4,7 +4,7 @@ config.toml            the frozen configuration; `harness evaluate --config` tak
 environment.json       versions, hardware, state of the code
 calibration.json       windows and thresholds that were learned
 stores.json            key and content hashes of every data set that was read
-results/<data set>/<method>.json, .parquet      summary by budget, and one row a query and budget
+results/<data set>/<method>.json, .parquet      summary by budget, and one row a query, budget, trial
 failures.json          methods without results, and why
 timings.json           pruning milliseconds a page: the one file that differs between equal runs
 log.txt

@@ -47,10 +47,15 @@ def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], b
 
 def _by_language(frames: Sequence[pd.DataFrame], full: pd.DataFrame, budgets: Sequence[float]) -> list[np.ndarray]:
     """For each language `[cells + 1, queries]` of the headline measure, the full model last."""
-    columns = [frame.loc[frame["budget"] == budget, HEADLINE].to_numpy() for frame in frames for budget in budgets]
+    columns = [_over_trials(frame.loc[frame["budget"] == budget]) for frame in frames for budget in budgets]
     stacked = np.vstack([*columns, full[HEADLINE].to_numpy()])
     languages = full["language"].to_numpy()
     return [stacked[:, languages == language] for language in sorted(set(languages))]
+
+
+def _over_trials(rows: pd.DataFrame) -> np.ndarray:
+    """The headline measure of every query: trials follow one another, each with all queries in the same order."""
+    return rows[HEADLINE].to_numpy().reshape(rows["trial"].nunique(), -1).mean(0)
 
 
 def _row(

@@ -17,6 +17,7 @@ from harness.calibration.window import WindowChoice, choose_window, layer_curve
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, has_open_window, needs_calibration, prepare, refuse_unfit
+from harness.evaluation.record import thresholds, write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
@@ -25,8 +26,6 @@ from harness.metrics.retention import GoldPairs
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Page, Window
-from pruners.adaptive import Adaptive
-from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
 
 
@@ -61,7 +60,7 @@ def evaluate(
     stores = {task.name: _encoded(backbone, task, places, progress) for task in suite.tasks}
     methods = refuse_unfit(methods, next(iter(stores.values())))
     methods = _calibrated(config, suite, backbone, stores, methods, run, places, progress)
-    run.write_json("stores.json", {t.name: {"store": stores[t.name].key, **t.content} for t in suite.tasks})
+    write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
     for task in suite.tasks:
@@ -228,15 +227,8 @@ def _calibration_record(
         "content": dict(task.content),
         "window": window,
         "pages": pages,
-        "thresholds": {m.text: found for m in methods if (found := _thresholds(m.pruner))},
+        "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},
     }
-
-
-def _thresholds(pruner: Pruner) -> dict[str, float]:
-    """The z-score thresholds that a pruner, or a part of it, learned, by budget."""
-    if isinstance(pruner, Adaptive):
-        return {f"{budget:g}": value for budget, value in (pruner.thresholds or {}).items()}
-    return next((found for part in pruner.parts() if (found := _thresholds(part))), {})
 
 
 def run_name(config: Config) -> str:

@@ -58,5 +58,5 @@ def colpali_train(path: str | Path = TRAINING_CORPUS, pairs: int = PAIRS, seed: 
         file_hashes=files,
         content=content_hashes(ids, files, queries, {}, qrels),
         dropped_queries=len(rows) - len(asked),
-        revision=loaded_revision(rows) or "",
+        revision=loaded_revision(rows),
     )

@@ -48,7 +48,7 @@ class Benchmark:
     """Queries without a text, left out: a null query would match every page."""
     task: str = ""
     """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
-    revision: str = ""
+    revision: str | None = None
     """The revision that was asked for, where there is one."""
     differs: tuple[str, ...] | None = None
     """How what was read differs from what is pinned under this name; None if nothing is pinned."""

@@ -58,9 +58,7 @@ def from_task(task: Any) -> tuple[Benchmark, ...]:
         revision = loaded_revision(next(iter(subsets.values()))["corpus"])
         counts = {subset: _count(data) for subset, data in subsets.items()}
         different = tuple(differences(task.metadata.name, counts, revision, {b.name: b.content for b in found}))
-    return tuple(
-        replace(b, task=task.metadata.name, revision=task.metadata.revision or "", differs=different) for b in found
-    )
+    return tuple(replace(b, task=task.metadata.name, revision=task.metadata.revision, differs=different) for b in found)
 
 
 def query_id(subset: str, query: str) -> str:

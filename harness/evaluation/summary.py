@@ -10,6 +10,7 @@ import pandas as pd
 from harness.evaluation.methods import Method
 from harness.evaluation.results import FULL, drifted
 from harness.evaluation.run_folder import RunFolder
+from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
 
 HEADLINE = "ndcg@5"
@@ -83,13 +84,13 @@ def _row(
 
 
 def _full_row(full: Sequence) -> dict:
-    figures = [np.mean([v.mean() for v in _by_language([], result.per_query, [])]) for result in full]
+    figures = [data_set_mean([v.mean() for v in _by_language([], result.per_query, [])]) for result in full]
     entries = [result.summary[0] for result in full]
     return {
         "budget": 1.0,
         "rank": None,
         "method": FULL,
-        "ndcg@5": float(np.mean(figures)),
+        "ndcg@5": float(benchmark_mean(figures)),
         "retention": 100.0,
     } | _means(entries)
 
@@ -97,4 +98,4 @@ def _full_row(full: Sequence) -> dict:
 def _means(entries: Sequence[dict]) -> dict[str, float]:
     """Means over data sets."""
     names = ("score_retention", "realised", "vectors_per_page", "bytes_per_page")
-    return {name: float(np.mean([entry[name] for entry in entries])) for name in names}
+    return {name: float(benchmark_mean([entry[name] for entry in entries])) for name in names}

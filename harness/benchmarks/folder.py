@@ -47,7 +47,7 @@ class Benchmark:
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
     task: str = ""
-    """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
+    """The mteb task that this data set is, or is a part of."""
     revision: str | None = None
     """The revision that was asked for, where there is one."""
     differs: tuple[str, ...] | None = None

@@ -1,6 +1,6 @@
 """A benchmark: pages, queries, relevance; and the reader of a local folder in ViDoRe's layout.
 
-    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}
+    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}; text, for backbones that read it
     <folder>/queries/test-*.parquet    id (or _id, query-id), text (or query)
     <folder>/qrels/test-*.parquet      query-id, corpus-id, score
 
@@ -44,6 +44,8 @@ class Benchmark:
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
+    text: Callable[[int], str] | None = None
+    """The text of the page at an index of `page_ids`, where the corpus has such a column; `content` then hashes it."""
 
 
 def read_folder(folder: Path, split: str = "test") -> Benchmark:
@@ -52,6 +54,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     if not folder.is_dir():
         raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
     corpus = _Corpus(_parquet_files(folder, "corpus", split))
+    texts = _read_page_texts(_parquet_files(folder, "corpus", split))
     queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
     qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
     known = set(corpus.ids)
@@ -68,9 +71,11 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
             "corpus": corpus.digest,
             "queries": _digest(part for item in queries.items() for part in item),
             "qrels": _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items()),
+            **({} if texts is None else {"text": _digest(texts)}),
         },
         languages=languages,
         dropped_queries=dropped,
+        text=None if texts is None else texts.__getitem__,
     )
 
 
@@ -109,6 +114,13 @@ class _Corpus:
 
 def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
+
+
+def _read_page_texts(files: Sequence[Path]) -> list[str] | None:
+    """The pages' texts in order, or None if a corpus file has no such column."""
+    if not all("text" in pq.read_schema(path).names for path in files):
+        return None
+    return [text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist()]
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:

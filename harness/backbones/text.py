@@ -86,28 +86,25 @@ class TextBackbone:
 
     @torch.inference_mode()
     def encode_pages(self, texts: Sequence[str]) -> list[EncodedPage]:
-        pieces = [self._pieces(text, self.use.page_marker, self.use.skipped) for text in texts]
-        flat = [piece for page in pieces for piece in page]
-        ids, own, taken = self._padded(flat, "ids"), self._padded(flat, "own"), self._padded(flat, "taken")
-        valid = self._padded(flat, "attended")
+        # A page at a time: the windows of a page have one length, so nothing is padded.
+        return [self._encode_page(text) for text in texts]
+
+    def _encode_page(self, text: str) -> EncodedPage:
+        pieces = self._pieces(text, self.use.page_marker, self.use.skipped)
+        ids, own, taken = (self._padded(pieces, what) for what in ("ids", "own", "taken"))
+        valid = torch.ones_like(own)
         with capturing(own.to(self.device), valid.to(self.device)) as recorder:
             vectors = self._vectors(ids, valid)
         signals = recorder.signals(self.config.num_hidden_layers)
-        pages, row = [], 0
-        for page in pieces:
-            rows = range(row, row + len(page))
-            row += len(page)
-            pages.append(
-                EncodedPage(
-                    vectors=torch.cat([vectors[r][taken[r]] for r in rows]),
-                    signals={
-                        name: torch.cat([signals[r][name][:, taken[r][own[r]]] for r in rows], dim=1)
-                        for name in ATTENTION_SIGNALS
-                    },
-                    prompt=torch.cat([vectors[r][valid[r] & ~own[r]] for r in rows]),
-                )
-            )
-        return pages
+        rows = range(len(pieces))
+        return EncodedPage(
+            vectors=vectors[taken],
+            signals={
+                name: torch.cat([signals[row][name][:, taken[row][own[row]]] for row in rows], dim=1)
+                for name in ATTENTION_SIGNALS
+            },
+            prompt=vectors[~own],
+        )
 
     @torch.inference_mode()
     def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:

@@ -28,14 +28,18 @@ class Piece:
 
 
 def windows(tokens: int, size: int, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
-    """`(start, stop, first, last)`: tokens [start, stop) are read together, [first, last) are taken from there."""
+    """`(start, stop, first, last)`: tokens [start, stop) are read together, [first, last) are taken from there.
+
+    As few windows of at most `size` tokens as will do, and these no longer than needed.
+    """
     if tokens <= size:
         return [(0, tokens, 0, tokens)]
     overlap = min(overlap, size // 2)
     count = -(-(tokens - overlap) // (size - overlap))
-    starts = [round(i * (tokens - size) / (count - 1)) for i in range(count)]
-    edges = [0, *((starts[i] + size + starts[i + 1]) // 2 for i in range(count - 1)), tokens]
-    return [(starts[i], starts[i] + size, edges[i], edges[i + 1]) for i in range(count)]
+    length = -(-(tokens + (count - 1) * overlap) // count)
+    starts = [i * (tokens - length) // (count - 1) for i in range(count)]
+    edges = [0, *((starts[i] + length + starts[i + 1]) // 2 for i in range(count - 1)), tokens]
+    return [(starts[i], starts[i] + length, edges[i], edges[i + 1]) for i in range(count)]
 
 
 def pieces_of(

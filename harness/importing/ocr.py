@@ -21,15 +21,13 @@ def reader() -> Callable[[Image.Image], str]:
     """A function from a picture to its text, lines from top to bottom."""
     if find_spec("rapidocr") is None or find_spec("onnxruntime") is None:
         raise PruneBoardError("--ocr needs RapidOCR: pip install 'pruneboard[ocr]'")
-    import logging
-
     from rapidocr import RapidOCR
 
-    logging.getLogger("RapidOCR").setLevel(logging.ERROR)
-    engine = RapidOCR()
+    engine = RapidOCR(params={"Global.log_level": "error"})
 
     def read(image: Image.Image) -> str:
-        lines = engine(np.asarray(image.convert("RGB"))[:, :, ::-1]).txts  # it takes BGR, as OpenCV does
-        return "\n".join(lines or ())
+        pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])  # BGR, as OpenCV has it
+        # Pages stand upright: a classifier of the lines' direction only turns some of them by mistake.
+        return "\n".join(engine(pixels, use_cls=False).txts or ())
 
     return read

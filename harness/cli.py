@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, check, encode, evaluate, import_, import_vectors, listing, new_pruner
+from harness.commands import bench, calibrate, check, encode, evaluate, import_, import_vectors, listing, new_pruner
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(calibrate.calibrate)
 app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)

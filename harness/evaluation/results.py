@@ -11,21 +11,23 @@ from harness.benchmarks.folder import Benchmark
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
 from harness.metrics.ranking import Evaluator, ranked_ids
-from harness.metrics.retention import GoldPairs, score_retention
+from harness.metrics.retention import GoldPairs, Retention, score_retention
 
-TOP = 10  # ranked pages kept for each query and budget
+TOP = 10  # ranked pages kept for each query, budget and trial
 FULL = "full"
 """The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A method on a data set. `summary` has one entry a budget, `per_query` one row a query and budget."""
+    """A method on a data set. `summary` has one entry a budget, `per_query` one row a query, budget and trial."""
 
     task: str
     method: str
     summary: list[dict]
     per_query: pd.DataFrame
+    kept: np.ndarray
+    """Vectors kept of each page, in the corpus's order: `[trials, budgets, pages]`."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,9 @@ class TaskEvaluator:
         )
 
     def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
-        stored = np.full((1, 1), scores.full_vectors)
-        return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, stored * dim * bits, 0, "fixed")
+        stored = scores.full_vectors[None, None]
+        size = stored.sum(-1) * dim * bits
+        return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
         text = method.text
@@ -72,14 +75,14 @@ class TaskEvaluator:
         for b, budget in enumerate(budgets):
             trials = [self.evaluate(trial) for trial in cells[:, b]]
             kept = [score_retention(trial, scores.full, self.gold) for trial in cells[:, b]]
-            measures = {m: np.mean([trial[m] for trial in trials], axis=0) for m in trials[0]}
-            realised = float(vectors[:, b].mean() / scores.full_vectors)
+            kept_vectors = float(vectors[:, b].sum(-1).mean())
+            realised = kept_vectors / float(scores.full_vectors.sum())
             summary.append(
                 {
                     "budget": budget,
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
-                    "vectors_per_page": float(vectors[:, b].mean() / pages),
+                    "vectors_per_page": kept_vectors / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
                     "trials": len(trials),
                     "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),
@@ -88,10 +91,12 @@ class TaskEvaluator:
                     "pairs_left_out": kept[0].left_out,
                 }
             )
-            frames.append(self._frame(budget, measures, kept, cells[0, b]))
-        return Result(self.task.name, name, summary, pd.concat(frames, ignore_index=True))
+            frames += [self._frame(budget, t, trials[t], kept[t], cells[t, b]) for t in range(len(trials))]
+        return Result(self.task.name, name, summary, pd.concat(frames, ignore_index=True), vectors)
 
-    def _frame(self, budget: float, measures: dict, kept: list, scores: np.ndarray) -> pd.DataFrame:
+    def _frame(
+        self, budget: float, trial: int, measures: dict[str, np.ndarray], kept: Retention, scores: np.ndarray
+    ) -> pd.DataFrame:
         rows = {query: row for row, query in enumerate(self.query_ids)}
         chosen = [rows[query] for query in self.evaluate.query_ids]
         return pd.DataFrame(
@@ -99,9 +104,10 @@ class TaskEvaluator:
                 "query": self.evaluate.query_ids,
                 "language": [self.task.languages.get(query, "") for query in self.evaluate.query_ids],
                 "budget": budget,
+                "trial": trial,
                 **measures,
-                "score_retention": np.mean([k.per_query for k in kept], axis=0)[chosen],
-                f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),  # of the first trial
+                "score_retention": kept.per_query[chosen],
+                f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),
             }
         )
 

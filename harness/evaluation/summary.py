@@ -10,6 +10,7 @@ import pandas as pd
 from harness.evaluation.methods import Method
 from harness.evaluation.results import FULL, drifted
 from harness.evaluation.run_folder import RunFolder
+from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
 
 HEADLINE = "ndcg@5"
@@ -46,10 +47,15 @@ def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], b
 
 def _by_language(frames: Sequence[pd.DataFrame], full: pd.DataFrame, budgets: Sequence[float]) -> list[np.ndarray]:
     """For each language `[cells + 1, queries]` of the headline measure, the full model last."""
-    columns = [frame.loc[frame["budget"] == budget, HEADLINE].to_numpy() for frame in frames for budget in budgets]
+    columns = [_over_trials(frame.loc[frame["budget"] == budget]) for frame in frames for budget in budgets]
     stacked = np.vstack([*columns, full[HEADLINE].to_numpy()])
     languages = full["language"].to_numpy()
     return [stacked[:, languages == language] for language in sorted(set(languages))]
+
+
+def _over_trials(rows: pd.DataFrame) -> np.ndarray:
+    """The headline measure of every query: trials follow one another, each with all queries in the same order."""
+    return rows[HEADLINE].to_numpy().reshape(rows["trial"].nunique(), -1).mean(0)
 
 
 def _row(
@@ -78,13 +84,13 @@ def _row(
 
 
 def _full_row(full: Sequence) -> dict:
-    figures = [np.mean([v.mean() for v in _by_language([], result.per_query, [])]) for result in full]
+    figures = [data_set_mean([v.mean() for v in _by_language([], result.per_query, [])]) for result in full]
     entries = [result.summary[0] for result in full]
     return {
         "budget": 1.0,
         "rank": None,
         "method": FULL,
-        "ndcg@5": float(np.mean(figures)),
+        "ndcg@5": float(benchmark_mean(figures)),
         "retention": 100.0,
     } | _means(entries)
 
@@ -92,4 +98,4 @@ def _full_row(full: Sequence) -> dict:
 def _means(entries: Sequence[dict]) -> dict[str, float]:
     """Means over data sets."""
     names = ("score_retention", "realised", "vectors_per_page", "bytes_per_page")
-    return {name: float(np.mean([entry[name] for entry in entries])) for name in names}
+    return {name: float(benchmark_mean([entry[name] for entry in entries])) for name in names}

@@ -1,9 +1,8 @@
 """How sure one can be: a paired bootstrap over queries, stratified by data set and language.
 
 Every method is evaluated on the same resampled queries, so that differences between methods are much sharper than the
-methods' own intervals. Queries are drawn with replacement within each language of each data set. Averages are taken in
-MTEB's order: the mean of a data set is the mean of its languages' means, a benchmark's the mean of its data sets';
-retention is a ratio of data-set means before that last mean is taken.
+methods' own intervals. Queries are drawn with replacement within each language of each data set. `aggregate.py` says in
+which order averages are taken.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+
+from harness.metrics.aggregate import benchmark_mean, benchmark_retention, data_set_mean
 
 RESAMPLES = 10_000
 SEED = 42
@@ -66,11 +67,11 @@ def compare(data_sets: Sequence[Sequence[np.ndarray]], *, resamples: int = RESAM
     """
     rng = np.random.default_rng(seed)
     cells = len(data_sets[0][0]) - 1
-    ndcg, retention = _figures([np.mean([values.mean(1) for values in subsets], axis=0)[None] for subsets in data_sets])
+    ndcg, retention = _figures([data_set_mean([values.mean(1) for values in subsets])[None] for subsets in data_sets])
     ndcg_replicates, retention_replicates = np.empty((resamples, cells)), np.empty((resamples, cells))
     for rows in _chunks(resamples):
         size = rows.stop - rows.start
-        means = [np.mean([_resampled_means(rng, values, size) for values in subsets], axis=0) for subsets in data_sets]
+        means = [data_set_mean([_resampled_means(rng, values, size) for values in subsets]) for subsets in data_sets]
         ndcg_replicates[rows], retention_replicates[rows] = _figures(means)
     return Comparison(ndcg[0], ndcg_replicates, retention[0], retention_replicates)
 
@@ -89,12 +90,9 @@ def tie_groups(comparison: Comparison, cells: Sequence[int]) -> list[int]:
 
 def _figures(means: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Benchmark figures from data-set means `[resamples, cells + 1]`, the last column being the full model's."""
-    ndcg = np.mean([m[:, :-1] for m in means], axis=0)
     # where the full model finds nothing, retention has no meaning: such a resample is left out of the interval
-    shares = [
-        100 * np.divide(m[:, :-1], m[:, -1:], out=np.full(m[:, :-1].shape, np.nan), where=m[:, -1:] > 0) for m in means
-    ]
-    return ndcg, np.mean(shares, axis=0)
+    pruned, full = [m[:, :-1] for m in means], [m[:, -1:] for m in means]
+    return benchmark_mean(pruned), benchmark_retention(pruned, full)
 
 
 def _resampled_means(rng: np.random.Generator, values: np.ndarray, resamples: int) -> np.ndarray:

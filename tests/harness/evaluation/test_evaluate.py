@@ -107,6 +107,14 @@ def test_random_is_the_mean_of_five_trials_and_its_deviation_is_kept(found: Eval
     record = json.loads((found.run.folder / "results/plain/random.json").read_text())
     assert [entry["trials"] for entry in record["budgets"]] == [5, 5, 5]
     assert record["budgets"][0]["trial_deviation_ndcg@5"] > 0
+    frame = pd.read_parquet(found.run.folder / "results/plain/random.parquet")
+    means = frame[frame["budget"] == record["budgets"][0]["budget"]].groupby("trial")["ndcg@5"].mean()
+    assert len(means) == 5
+    assert np.std(means) == pytest.approx(record["budgets"][0]["trial_deviation_ndcg@5"])
+    row = next(r for r in found.rows if r["method"] == "random" and r["budget"] == record["budgets"][0]["budget"])
+    others = pd.read_parquet(found.run.folder / "results/tongues/random.parquet")
+    other = others[others["budget"] == row["budget"]].groupby("language")["ndcg@5"].mean().mean()
+    assert row["ndcg@5"] == pytest.approx((means.mean() + other) / 2)
 
 
 def test_per_query_values_and_rankings_are_kept(found: Evaluation) -> None:

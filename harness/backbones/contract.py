@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import torch
 
-VISUAL_TOKENS, TEXT_TOKENS = "visual tokens", "text tokens"
+VISUAL, TEXT_TOKENS = "visual", "text tokens"
 """What the vectors of a page stand for. Backbones of two kinds are never compared."""
 
 
@@ -54,7 +54,7 @@ class Card:
     """The last valid token of the page prompt, whose attention is the `eos` signal."""
     query_template: str
     max_visual_tokens: int | None = None
-    kind: str = VISUAL_TOKENS
+    kind: str = VISUAL
     """`TEXT_TOKENS`: `encode_pages` is given the pages' texts instead of their images."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def backbone(
     layers: int | None = None,
     heads: int | None = None,
     dim: int | None = None,
-    kind: str = VISUAL_TOKENS,
+    kind: str = VISUAL,
 ) -> Callable[[Loader], Loader]:
     """Mark a loader as a backbone. The facts are those of the default checkpoint; a loaded `Card` states the real ones.
 
@@ -110,7 +110,14 @@ def backbone(
     """
 
     def mark(loader: Loader) -> Loader:
-        facts = {"checkpoint": checkpoint, "signals": signals, "layers": layers, "heads": heads, "dim": dim, "kind": kind}
+        facts = {
+            "checkpoint": checkpoint,
+            "signals": signals,
+            "layers": layers,
+            "heads": heads,
+            "dim": dim,
+            "kind": kind,
+        }
         loader.__backbone__ = {"name": name, **facts}  # type: ignore[attr-defined]
         return loader
 

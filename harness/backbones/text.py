@@ -155,4 +155,4 @@ class TextBackbone:
         return tuple(full[:at]), tuple(full[at + len(bare) :])
 
     def _token(self, token: int) -> str:
-        return self.tokenizer.convert_ids_to_tokens(token)
+        return str(self.tokenizer.convert_ids_to_tokens(token))

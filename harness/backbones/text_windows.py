@@ -55,7 +55,7 @@ def pieces_of(
     A text of which nothing is left keeps its last special token as its one vector: a page stays in the index.
     """
     taken_at_all = any(token not in skipped for token in tokens)
-    pieces = []
+    pieces: list[Piece] = []
     for start, stop, first, last in windows(len(tokens), size - len(before) - len(after), overlap):
         ids = (*before, *tokens[start:stop], *after)
         own = [False] * len(ids)

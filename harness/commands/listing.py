@@ -51,11 +51,11 @@ def backbones(
     as_json: Json = False,
 ) -> None:
     """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
-    from harness.backbones.contract import VISUAL_TOKENS
+    from harness.backbones.contract import VISUAL
     from harness.backbones.registry import catalogue
 
     rows = [
-        {"name": entry.name, "kind": VISUAL_TOKENS, **entry.options, "source": entry.source, "place": entry.place}
+        {"name": entry.name, "kind": VISUAL, **entry.options, "source": entry.source, "place": entry.place}
         for entry in catalogue(backbone).values()
     ]
     columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "vectors of", "layers": "layers", "dim": "dim"}

@@ -43,7 +43,7 @@ def read_labels(folder: Path) -> Labels:
 
 
 def _read_queries(path: Path, labels: Labels) -> set[str]:
-    """Fill in the queries; the ids of all rows, bad ones too, so that a bad query is told once and not per judgement."""
+    """Fill in the queries; the ids of all rows, bad ones too, so that a bad query is told once."""
     known: set[str] = set()
 
     def wrong(row: int, what: str) -> None:
@@ -94,7 +94,9 @@ def _read_qrels(path: Path, labels: Labels, known: set[str]) -> None:
         elif cells[0] not in known:
             what = f"the query {cells[0]!r} is not in {QUERIES}"
         elif (cells[0], cells[1]) in labels.qrels:
-            what = f"query {cells[0]!r} and page {cells[1]!r} were judged before, in row {labels.rows[cells[0], cells[1]]}"
+            what = (
+                f"query {cells[0]!r} and page {cells[1]!r} were judged before, in row {labels.rows[cells[0], cells[1]]}"
+            )
         elif len(cells) == 3 and not _is_grade(cells[2]):
             what = f"the score {cells[2]!r} is no whole number from 0"
         if what is not None:

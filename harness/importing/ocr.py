@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -23,7 +24,7 @@ def reader() -> Callable[[Image.Image], str]:
         raise PruneBoardError("--ocr needs RapidOCR: pip install 'pruneboard[ocr]'")
     from rapidocr import RapidOCR
 
-    engine = RapidOCR(params={"Global.log_level": "error"})
+    engine: Any = RapidOCR(params={"Global.log_level": "error"})
 
     def read(image: Image.Image) -> str:
         pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])  # BGR, as OpenCV has it

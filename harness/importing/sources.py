@@ -45,7 +45,9 @@ def find_sources(places: Sequence[Path]) -> list[Source]:
     problems = []
     for source in found:
         if source.name in first:
-            problems.append(Problem(source.name, None, f"two files have this name: {first[source.name]}, {source.path}"))
+            problems.append(
+                Problem(source.name, None, f"two files have this name: {first[source.name]}, {source.path}")
+            )
         first.setdefault(source.name, source.path)
     if problems:
         raise ImportProblemsError(problems)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
+import itertools
 import json
 import shutil
 
@@ -100,7 +101,7 @@ def test_every_token_is_taken_once_from_a_window_of_full_length(tokens, size, ov
     for start, stop, first, last in found:
         assert start <= first <= last <= stop <= tokens
         assert stop - start == found[0][1] <= size, "all of one length"
-    for left, right in zip(found, found[1:], strict=False):
+    for left, right in itertools.pairwise(found):
         assert left[1] - right[0] >= min(overlap, size // 2), "neighbours overlap"
 
 
@@ -241,8 +242,9 @@ def test_a_benchmark_without_text_is_refused_by_name(backbone, tmp_path):
 
 
 def test_imported_pages_are_encoded_by_their_text(backbone, tmp_path):
-    write_pdf(tmp_path / "in" / "a.pdf", [["1 Fire pumps", "Water."], ["2 Fuel oil", "Diesel."]], OUTLINE := [(0, "Fire pumps", 0), (0, "Fuel oil", 1)])
-    write_pdf(tmp_path / "in2" / "a.pdf", [["1 Fire pumps", "Water."], ["2 Fuel oil", "Petrol"]], OUTLINE)
+    outline = [(0, "Fire pumps", 0), (0, "Fuel oil", 1)]
+    for place, last in (("in", "Diesel."), ("in2", "Petrol.")):
+        write_pdf(tmp_path / place / "a.pdf", [["1 Fire pumps", "Water."], ["2 Fuel oil", last]], outline)
     stores = []
     for place in ("in", "in2"):
         import_outlines([tmp_path / place], tmp_path / "out" / place, Settings(dpi=36))

@@ -71,7 +71,7 @@ def test_a_page_that_lists_headings_with_page_numbers_is_a_table_of_contents():
 @pytest.mark.parametrize(
     "text",
     [
-        "12\n2 Data frames\nA data frame is a list. See also\nUsing R\nReading files\nfor more.",  # headings, no numbers
+        "12\n2 Data frames\nA data frame is a list. See\nUsing R\nReading files\nfor more.",  # no numbers
         CONTENTS.replace("1 Using R . . . . . . . 3\n", ""),  # two lines only
         CONTENTS + "\nthis page goes on with prose" * 3,  # less than half
         "Table 1 3\nTable 2 4\nTable 3 9\nTable 4 10",  # numbers, but no headings of this document

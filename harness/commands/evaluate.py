@@ -18,6 +18,10 @@ NANO_NOTE = (
     "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
     "and do not speak for backbones of ColPali's scale"
 )
+NANO_ELSEWHERE = (
+    "nano has learned to read minidocs' drawn pages and nothing else: on other pages it retrieves badly, so that "
+    "retention says little. Use colpali, colqwen2 or another visual backbone, or minilm where pages have text"
+)
 
 
 def evaluate(
@@ -111,7 +115,10 @@ def _announce(settings: Config, workers: int, folder: Path) -> None:
         soft_wrap=True,
     )
     if settings.backbone == "nano":
-        people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
+        from harness.benchmarks.embedded import NAMES
+
+        at_home = settings.benchmark in NAMES
+        people.print(f"[dim]{NANO_NOTE}[/]" if at_home else f"[yellow]{NANO_ELSEWHERE}[/]", soft_wrap=True)
 
 
 def _show(settings: Config, rows: list[dict]) -> None:

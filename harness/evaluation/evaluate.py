@@ -62,7 +62,7 @@ def evaluate(
     for remark in suite.remarks():
         run.log(remark)
     stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
-    methods = refuse_unfit(methods, next(iter(stores.values())))
+    methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
@@ -78,6 +78,20 @@ def evaluate(
         able = [m for m in methods if m.text not in failures]
         write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:
+    """Methods that were named stay, with the reason why they fail. Of `every built-in` those that cannot run on this
+    retriever were not asked for: they are left out, and that is said.
+    """
+    if config.pruners:
+        return methods
+    for method in methods:
+        if method.failure is not None:
+            run.log(f"left out: {method.failure}")
+    if unfit := [method.text for method in methods if method.failure is not None]:
+        say(f"left out, because {config.backbone} lacks what they need: {', '.join(unfit)}")
+    return [method for method in methods if method.failure is None]
 
 
 def _estimate(

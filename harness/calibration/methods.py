@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,12 +118,12 @@ def _record(
         "content": dict(task.content) if task else {},
         "window": dict(bound.origin) if bound else None,
         "pages": pages,
-        "thresholds": {m.text: found for m in methods if (found := _thresholds(m.pruner))},
+        "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},
     }
 
 
-def _thresholds(pruner: Pruner) -> dict[str, float]:
-    """The z-score thresholds that a pruner, or a part of it, learned, by budget."""
+def thresholds(pruner: Pruner) -> dict[str, float]:
+    """The z-score thresholds that a pruner, or a part of it, learned, by budget; at a budget of 1 there is none."""
     if isinstance(pruner, Adaptive):
-        return {f"{budget:g}": value for budget, value in (pruner.thresholds or {}).items()}
-    return next((found for part in pruner.parts() if (found := _thresholds(part))), {})
+        return {f"{b:g}": value for b, value in (pruner.thresholds or {}).items() if math.isfinite(value)}
+    return next((found for part in pruner.parts() if (found := thresholds(part))), {})

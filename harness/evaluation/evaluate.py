@@ -17,6 +17,7 @@ from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.native import add_partners, at_realised_ratio
+from harness.evaluation.record import write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
@@ -58,7 +59,7 @@ def evaluate(
     stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
     methods = refuse_unfit(methods, next(iter(stores.values())))
     methods = calibrated(setting, stores, methods, run)
-    run.write_json("stores.json", {t.name: {"store": stores[t.name].key, **t.content} for t in suite.tasks})
+    write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
     for task in suite.tasks:

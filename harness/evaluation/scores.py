@@ -54,12 +54,12 @@ class TaskScores:
     """One data set: `full [queries, pages]`, and for each method `[trials, budgets, queries, pages]`."""
 
     full: np.ndarray
-    by_method: dict[str, np.ndarray]
-    vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept in all, [trials, budgets]
-    bits: dict[str, np.ndarray] = field(default_factory=dict)
+    full_vectors: np.ndarray  # of each page
+    by_method: dict[str, np.ndarray] = field(default_factory=dict)
+    vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept of each page, [trials, budgets, pages]
+    bits: dict[str, np.ndarray] = field(default_factory=dict)  # in all, [trials, budgets]
     milliseconds: dict[str, float] = field(default_factory=dict)  # a page and trial, all budgets
     failures: dict[str, str] = field(default_factory=dict)
-    full_vectors: int = 0
 
 
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
@@ -70,12 +70,13 @@ def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskSc
             pages.append(page)
             advance(1)
     scores = np.stack([page.scores for page in pages], axis=-1)  # [1 + cells, queries, pages]
-    vectors, bits = (np.sum([getattr(page, name) for page in pages], axis=0) for name in ("vectors", "bits"))
+    vectors = np.stack([page.vectors for page in pages], axis=-1)
+    bits = np.sum([page.bits for page in pages], axis=0)
     seconds = np.sum([page.seconds for page in pages], axis=0)
     failures: dict[str, str] = {}
     for page in pages:
         failures = {**page.failures, **failures}  # the first page's reason stays
-    found = TaskScores(scores[0], {}, failures=failures, full_vectors=sum(page.full_vectors for page in pages))
+    found = TaskScores(scores[0], np.array([page.full_vectors for page in pages]), failures=failures)
     start = 0
     for i, method in enumerate(job.methods):
         budgets = len(method.budgets(job.budgets))
@@ -83,7 +84,7 @@ def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskSc
         if method.text not in failures:
             shape = (method.trials, budgets)
             found.by_method[method.text] = scores[1 + start : 1 + stop].reshape(*shape, *scores.shape[1:])
-            found.vectors[method.text] = vectors[start:stop].reshape(shape)
+            found.vectors[method.text] = vectors[start:stop].reshape(*shape, len(pages))
             found.bits[method.text] = bits[start:stop].reshape(shape)
             found.milliseconds[method.text] = 1000 * float(seconds[i]) / len(pages) / method.trials
         start = stop

@@ -219,4 +219,3 @@ class Submission(Strict):
     """Checksum of the `.kept.parquet` file beside it."""
     reproduces: Slug | None = None
     """The id of the submission that a `reproduced` one measures again."""
-

@@ -7,7 +7,11 @@ import sys
 import typer
 from rich.markup import escape
 
+<<<<<<< HEAD
 from harness.commands import bench, check, encode, evaluate, import_vectors, listing, new_pruner, submit, validate
+=======
+from harness.commands import bench, calibrate, check, encode, evaluate, import_vectors, listing, new_pruner
+>>>>>>> main
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -19,6 +23,7 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(calibrate.calibrate)
 app.command()(encode.encode)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from harness.backbones.contract import Backbone
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.suite import Suite
 from harness.benchmarks.tables import pages_table, qrels_table
+from harness.calibration.methods import thresholds
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
 from pruners import Pruner, Window, catalogue
-from pruners.adaptive import Adaptive
 from pruners.core.contract import Preset
 from pruners.core.plugins import Entry, file_and_rest
 
@@ -64,13 +63,6 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "file": entry.file.name if entry.source == "file" else None,
         "file_hash": _files_hash([known[name].file for name in _names(pruner) if known[name].source == "file"]),
     }
-
-
-def thresholds(pruner: Pruner) -> dict[str, float]:
-    """The z-score thresholds that a pruner, or a part of it, learned, by budget; at a budget of 1 there is none."""
-    if isinstance(pruner, Adaptive):
-        return {f"{b:g}": value for b, value in (pruner.thresholds or {}).items() if math.isfinite(value)}
-    return next((found for part in pruner.parts() if (found := thresholds(part))), {})
 
 
 def _data_set(task: Benchmark, store: Store) -> dict[str, Any]:

@@ -7,11 +7,18 @@ import sys
 import typer
 from rich.markup import escape
 
-<<<<<<< HEAD
-from harness.commands import bench, check, encode, evaluate, import_vectors, listing, new_pruner, submit, validate
-=======
-from harness.commands import bench, calibrate, check, encode, evaluate, import_vectors, listing, new_pruner
->>>>>>> main
+from harness.commands import (
+    bench,
+    calibrate,
+    check,
+    encode,
+    evaluate,
+    import_vectors,
+    listing,
+    new_pruner,
+    submit,
+    validate,
+)
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 

@@ -67,14 +67,9 @@ class Judged:
     def ideal(self, cutoff: int) -> np.ndarray:
         """The best possible DCG of each query."""
         discounts = 1 / np.log2(np.arange(2, cutoff + 2))
-<<<<<<< HEAD
         best = [
             sorted((g for g in self.qrels[query].values() if g > 0), reverse=True)[:cutoff] for query in self.queries
         ]
-=======
-        gains = [[grade for grade in self.qrels[query].values() if grade > 0] for query in self.queries]
-        best = [sorted(grades, reverse=True)[:cutoff] for grades in gains]
->>>>>>> main
         return np.array([np.dot(grades, discounts[: len(grades)]) for grades in best])
 
 
@@ -127,12 +122,7 @@ def differences(pinned: Pinned) -> list[tuple[str, str]]:
                 found.append((f"{name}.{what}", f"is {value}, but the tables give {read[what]}"))
         languages = tuple(sorted(set(judged.language_of) - {""}))
         if tuple(sorted(data_set.languages)) != languages:
-<<<<<<< HEAD
             found.append((f"{name}.languages", f"are {data_set.languages}, but the tables give {languages}"))
-=======
-            said = f"are {list(data_set.languages)}, but the tables give {list(languages)}"
-            found.append((f"{name}.languages", said))
->>>>>>> main
     found += [(name, "is in the tables only") for name in sorted(set(pinned.judged) - set(pinned.data_sets))]
     return found
 

@@ -18,12 +18,13 @@ from pruners.core.budget import drifted
 CONTENT = ("revision", "pages", "queries", "languages", "corpus", "query_texts", "qrels")
 INDEX_BYTES = 2  # of a number in an index: float16
 TOLERANCE = 1e-5
+AGAIN = "submit the run again with `harness submit`"
 
 
-def where(submission: Submission, cell: Cell) -> str:
+def where(i: int, cell: Cell) -> str:
     """A cell as a person finds it: its number, and what it is."""
     language = f" in {printable(cell.language)}" if cell.language else ""
-    return f"cells[{submission.cells.index(cell)}] ({printable(cell.data_set)}{language} at {cell.budget:g})"
+    return f"cells[{i}] ({printable(cell.data_set)}{language} at {cell.budget:g})"
 
 
 def check_place(submission: Submission, inside: Path, notes: Notes) -> None:
@@ -121,14 +122,13 @@ def check_size(submission: Submission, notes: Notes) -> None:
         if method.adaptive and drifted(realised, budget):
             what = f"an adaptive method kept {realised:.4f} at {budget:g}"
             notes.warn(f"cells ({printable(name)} at {budget:g}).realised", what, "read it beside its realised budget")
-    for cell in submission.cells:
-        field = where(submission, cell)
+    for i, cell in enumerate(submission.cells):
         if None in (dim, cell.bytes_per_page, cell.vectors_per_page) or method.track is Track.quantised:
             continue
         least = (cell.vectors_per_page or 0) * (dim or 0) * INDEX_BYTES
         if (cell.bytes_per_page or 0) < least * (1 - TOLERANCE):
             what = f"{cell.bytes_per_page:.1f} bytes a page cannot hold its vectors: float16 needs {least:.1f}"
-            notes.warn(f"{field}.bytes_per_page", what, "only the quantised track stores less")
+            notes.warn(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less")
 
 
 def check_official(submission: Submission, pinned: Pinned, notes: Notes) -> None:

@@ -92,11 +92,21 @@ def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
                 f"has no cell of the full model (budget 1.0){f' in {printable(min(lacking))}' if min(lacking) else ''}"
             )
             notes.error(field, what, "every figure is relative to the full model of the same run: add its cells")
-    for budget, (done, wanted) in coverage(submission, pinned).items():
+    _warn_of_gaps(submission, pinned, notes)
+
+
+def _warn_of_gaps(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+    """One line for all budgets that lack the same."""
+    gaps: dict[tuple[str, ...], list[float]] = {}
+    found = coverage(submission, pinned)
+    for budget, (done, wanted) in found.items():
         if done < wanted:
-            lacking_here = missing(submission, pinned, budget)
-            some = ", ".join(map(printable, lacking_here[:3])) + (" …" if len(lacking_here) > 3 else "")
-            notes.warn("cells", f"{done}/{wanted} at budget {budget:g}, so unranked: no {some}", "measure the rest")
+            gaps.setdefault(tuple(missing(submission, pinned, budget)), []).append(budget)
+    for lacking, budgets in gaps.items():
+        done, wanted = found[budgets[0]]
+        some = ", ".join(map(printable, lacking[:3])) + (" …" if len(lacking) > 3 else "")
+        at = ", ".join(f"{budget:.4g}" for budget in budgets)
+        notes.warn("cells", f"{done}/{wanted} at budget {at}, so unranked: no {some}", "measure the rest")
 
 
 def check_content(submission: Submission, pinned: Pinned, notes: Notes) -> None:

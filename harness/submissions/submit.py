@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pydantic
 
 from harness.backbones import registry
 from harness.evaluation.config import Config, read_config
@@ -34,6 +32,7 @@ from harness.submissions.schema import (
     Submission,
     Track,
 )
+from harness.submissions.write import to_json
 from pruners.core.errors import PruneBoardError
 
 TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
@@ -139,12 +138,6 @@ def write_benchmark(run: Run, folder: Path) -> Path:
         write_atomically(home / name, (run.files.folder / "benchmark" / name).read_bytes())
     write_atomically(home / pinned.FILE, to_json(ours.benchmark))
     return home
-
-
-def to_json(model: pydantic.BaseModel) -> bytes:
-    """As it is written: what is at its default is left out, the same content is the same bytes."""
-    fields = model.model_dump(mode="json", exclude_defaults=True)
-    return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _check_same(ours: pinned.Pinned, theirs: pinned.Pinned, home: Path) -> None:

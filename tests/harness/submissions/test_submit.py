@@ -93,7 +93,7 @@ def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: 
     (entry,) = load_entries(out)
     assert entry.coverage == {0.1: (1, 2), 0.2: (1, 2), 1.0: (1, 2)}
     assert not entry.is_complete(0.1)
-    assert "1/2 at budget 0.1, so unranked: no plain" in " ".join(entry.warnings)
+    assert "1/2 at budget 0.1, 0.2, 1, so unranked: no plain" in " ".join(entry.warnings)
 
 
 def test_an_unfinished_run_and_a_changed_benchmark_are_refused(evaluation: Evaluation, tmp_path: Path) -> None:

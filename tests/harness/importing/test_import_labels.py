@@ -32,7 +32,7 @@ def labelled(tmp_path):
 
 
 def write(folder, queries, qrels):
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in queries))
     (folder / "qrels.tsv").write_text("\n".join(qrels) + "\n")
 
 

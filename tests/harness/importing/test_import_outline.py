@@ -99,6 +99,14 @@ def test_unusable_pdfs_are_named_and_the_rest_is_imported(pdfs, tmp_path):
     assert all(name in readme for name in report.skipped)
 
 
+def test_a_page_of_absurd_size_is_named_and_not_drawn(pdfs, tmp_path):
+    write_pdf(pdfs / "poster.pdf", [["Big poster"]], [(0, "Big poster", 0)], size=(14000, 14000))
+    report = import_outlines([pdfs], tmp_path / "out", SETTINGS)
+    assert "lower --dpi" in report.unreadable_pages["poster.pdf#page=1"]
+    assert report.pages == 6, "as without it"
+    assert report.lost_queries == 2
+
+
 def test_a_calibration_set_is_drawn_pairs_and_their_pages_only(pdfs, tmp_path):
     for place in ("one", "two"):
         import_outlines([pdfs], tmp_path / place, replace(SETTINGS, pairs=2))

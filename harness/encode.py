@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import xxhash
-from PIL import Image
 
 from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
+from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.embedded import BenchmarkError
 from harness.benchmarks.folder import Benchmark
 from harness.progress import Progress, quiet
@@ -38,7 +37,7 @@ def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies."""
     card = backbone.card.as_dict()
     card.pop("checkpoint")
-    parts = ("corpus", "queries", *(["text"] if backbone.card.kind == TEXT_TOKENS else []))
+    parts = ("corpus", "queries", *(["texts"] if backbone.card.kind == TEXT_TOKENS else []))
     content = {part: benchmark.content[part] for part in parts}
     return {"backbone": card, "benchmark": {"name": benchmark.name, **content}}
 
@@ -105,14 +104,14 @@ def page_reader(backbone: Backbone, benchmark: Benchmark) -> PageReader:
             return image, lambda: image_hash(image)
 
         return read_image
-    if (text := benchmark.text) is None:
+    if (texts := benchmark.texts) is None:
         raise BenchmarkError(
             f"{backbone.card.name} reads the text of pages, and {benchmark.name} has none. `harness import` keeps the "
             "text of PDFs (of scans with --ocr); or choose a visual backbone"
         )
 
     def read_text(index: int) -> tuple[Any, Callable[[], str]]:
-        found = text(index)
+        found = texts[index]
         # Nothing was read of a page without text; two such pages are the same only if they look the same.
         return found, lambda: text_hash(found) if found.strip() else image_hash(benchmark.image(index))
 
@@ -177,7 +176,7 @@ def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
 
 def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
     benchmark = manifest.identity.get("benchmark", {})
-    corpus = benchmark.get("corpus"), benchmark.get("text")
+    corpus = benchmark.get("corpus"), benchmark.get("texts")
     backbone = manifest.identity.get("backbone")
     return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
 
@@ -222,18 +221,6 @@ def _about(
         "dropped_queries": benchmark.dropped_queries,
         "batch_size": batch_size or batch_size_for(backbone, lambda: read(0)[0]),
     }
-
-
-def image_hash(image: Image.Image) -> str:
-    """A hash of the decoded pixels: the same page in another file format is the same page."""
-    digest = xxhash.xxh3_128(f"{image.mode} {image.size}".encode())
-    digest.update(image.tobytes())
-    return f"xxh3-{digest.hexdigest()}"
-
-
-def text_hash(text: str) -> str:
-    """A hash of a page's text, of another form than a picture's."""
-    return f"text-xxh3-{xxhash.xxh3_128(text.encode()).hexdigest()}"
 
 
 def _word(text: str) -> str:

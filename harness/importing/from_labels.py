@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-from harness.encode import image_hash
+from harness.benchmarks.content import image_hash
 from harness.importing.labels import QRELS, QUERIES, Labels, read_labels
 from harness.importing.ocr import needs_ocr
 from harness.importing.pdf import PdfError, opened, page_image, page_text

@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from harness.encode import image_hash
+from harness.benchmarks.content import image_hash
 from harness.importing.contents import is_contents_page
 from harness.importing.documents import Document, read_documents
 from harness.importing.headings import MIN_WORDS, Questions, questions

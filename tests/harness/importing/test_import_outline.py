@@ -60,8 +60,8 @@ def test_headings_ask_for_the_pages_they_point_to(pdfs, tmp_path):
         "Closing words": {"guide.pdf#page=5", "sub/other.pdf#page=2"},
         "Fire pumps again": {"guide.pdf#page=3"},  # the copy's gold page is the page it copies
     }
-    assert found.text is not None
-    assert found.text(2) == "1.1 Fuel and oil\nDiesel only."
+    assert found.texts is not None
+    assert found.texts[2] == "1.1 Fuel and oil\nDiesel only."
     assert found.image(0).size == (300, 200)
     assert found.image(0).getextrema()[0][0] < 100, "there is ink on it"
     assert (report.pages, report.queries, report.qrels) == (6, 4, 5)

@@ -1,4 +1,4 @@
-"""The bridge back: mteb searches a pruned page index by its own protocol, scores it and writes its own result files.
+"""A store, a pruner and a budget as a retriever that mteb can search.
 
 A store is replayed, never encoded again, and its scores are those of `harness evaluate`, bit for bit: pages whose
 scores are equal but for rounding would else come in another order. What is indexed are visual tokens only; the name of
@@ -12,27 +12,22 @@ import harness.compat  # noqa: F401
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import datasets
 import mteb
 import numpy as np
-from mteb.abstasks.retrieval import AbsTaskRetrieval
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import ModelMeta
 from mteb.models.model_meta import ScoringFunction
 
 from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.known import known
 from harness.benchmarks.mteb_tasks import DEFAULT, mteb_query_id
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import Job, TaskScores, gold_queries, load_queries, score_task
 from harness.metrics.retention import GoldPairs
-from harness.progress import Progress
 from harness.store.reader import Store
 from pruners.core.apply import SEED
-from pruners.core.contract import Diagnostic, Pruner
+from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
 
 INDEXED = "visual"
@@ -99,7 +94,7 @@ def replay(
 ) -> Replay:
     """One data set's index under a pruner that is ready to run, at a budget; or the full one. For `mteb.evaluate`."""
     methods = [] if pruner is None else [Method(str(pruner), pruner, trial + 1)]
-    scores = _scores(task, store, methods, (budget,), seed, 1, lambda pages: None)
+    scores = scores_of(task, store, methods, (budget,), seed, 1, lambda pages: None)
     if pruner is None:
         return Replay([Index(task, store, scores.full)], model_meta(store, experiment(None, 1.0, seed)))
     if scores.failures:
@@ -131,79 +126,7 @@ def model_meta(store: Store, about: Mapping[str, Any]) -> ModelMeta:
     return ModelMeta.create_empty(overwrites={**own, **told})
 
 
-def mteb_task(parts: Sequence[Benchmark]) -> Any:
-    """mteb's own task where the data sets came from one, else a task of its kind around a data set of one's own."""
-    if parts[0].task in known()["tasks"]:
-        task = mteb.get_task(parts[0].task)
-        task.load_data()
-        return task
-    (own,) = parts
-    subsets = sorted(set(own.languages.values())) or [DEFAULT]
-    undetermined = ["und-Zyyy"]  # languages are known by name only
-    about = TaskMetadata(
-        name="".join(c if c.isalnum() else "_" for c in own.name),
-        description="A data set of one's own.",
-        reference=None,
-        dataset={"path": own.name, "revision": own.content["corpus"]},
-        type="DocumentUnderstanding",
-        category="t2i",
-        modalities=["text", "image"],
-        eval_splits=["test"],
-        eval_langs=dict.fromkeys(subsets, undetermined) if own.languages else undetermined,
-        main_score="ndcg_at_5",
-        bibtex_citation="",
-    )
-    task = type(about.name, (AbsTaskRetrieval,), {"metadata": about})()
-    task.dataset = {subset: {"test": _split(own, subset)} for subset in subsets}
-    task.data_loaded = True
-    return task
-
-
-def _split(own: Benchmark, subset: str) -> dict[str, Any]:
-    queries = [query for query in own.queries if own.languages.get(query, DEFAULT) == subset]
-    return {
-        "corpus": datasets.Dataset.from_dict({"id": list(own.page_ids)}),
-        "queries": datasets.Dataset.from_dict({"id": queries, "text": [own.queries[query] for query in queries]}),
-        "relevant_docs": {query: dict(own.qrels[query]) for query in queries if own.qrels.get(query)},
-        "top_ranked": None,
-    }
-
-
-def write_results(
-    folder: Path,
-    tasks: Sequence[Benchmark],
-    stores: Mapping[str, Store],
-    methods: Sequence[Method],
-    budgets: Sequence[float],
-    seed: int,
-    workers: int,
-    progress: Progress,
-) -> None:
-    """mteb's result files of the full model and of every method, trial and budget. Diagnostics are no retrievers."""
-    ranked = [method for method in methods if not isinstance(method.pruner, Diagnostic)]
-    grouped: dict[str, list[Benchmark]] = {}
-    for task in tasks:
-        grouped.setdefault(task.task or task.name, []).append(task)
-    for name, parts in grouped.items():
-        pages = sum(len(part.page_ids) for part in parts)
-        with progress(f"{name}: score for mteb", total=pages, done=0) as advance:
-            # all methods, as in the evaluation: rounding depends on what merged vectors are multiplied together
-            scores = [_scores(part, stores[part.name], methods, budgets, seed, workers, advance) for part in parts]
-        cells = [(None, 0, 0), *((m, t, b) for m in ranked for t in range(m.trials) for b in range(len(budgets)))]
-        judged = mteb_task(parts)
-        with progress(f"{name}: mteb", total=len(cells), done=0) as advance:
-            for method, trial, b in cells:
-                found = [s.full if method is None else s.by_method[method.text][trial, b] for s in scores]
-                indexes = [Index(p, stores[p.name], f) for p, f in zip(parts, found, strict=True)]
-                about = experiment(None, 1.0, seed)
-                if method is not None:
-                    about = experiment(method.pruner, budgets[b], seed, trial if method.trials > 1 else None)
-                _evaluate(judged, Replay(indexes, model_meta(indexes[0].store, about)), folder)
-                advance(1)
-        judged.unload_data()
-
-
-def _scores(
+def scores_of(
     task: Benchmark,
     store: Store,
     methods: Sequence[Method],
@@ -212,20 +135,8 @@ def _scores(
     workers: int,
     advance: Callable[[int], None],
 ) -> TaskScores:
+    """Scores of one data set, computed as an evaluation does."""
     gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
     queries = load_queries(store, range(len(store.query_ids)))
     job = Job(store, tuple(methods), tuple(budgets), seed, queries, gold_queries(gold.queries, gold.pages))
     return score_task(job, workers, advance)
-
-
-def _evaluate(task: Any, retriever: Replay, folder: Path) -> None:
-    nothing_to_encode: Any = {"batch_size": 1}
-    mteb.evaluate(
-        retriever,
-        task,
-        cache=mteb.ResultCache(folder),
-        overwrite_strategy="always",
-        co2_tracker=False,
-        show_progress_bar=False,
-        encode_kwargs=nothing_to_encode,
-    )

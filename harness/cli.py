@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, check, encode, evaluate, import_vectors, listing, new_pruner
+from harness.commands import bench, check, encode, evaluate, import_vectors, leaderboard, listing, new_pruner
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -22,6 +22,7 @@ app.command()(evaluate.evaluate)
 app.command()(encode.encode)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
 app.add_typer(bench.app, name="bench")

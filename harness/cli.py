@@ -7,7 +7,17 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, check, encode, evaluate, import_vectors, leaderboard, listing, new_pruner
+from harness.commands import (
+    bench,
+    calibrate,
+    check,
+    encode,
+    evaluate,
+    import_vectors,
+    leaderboard,
+    listing,
+    new_pruner,
+)
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -19,6 +29,7 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(calibrate.calibrate)
 app.command()(encode.encode)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)

@@ -22,11 +22,11 @@ def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], torch
     """Ward pooling as colpali-engine does it: cluster means, renormalised.
 
     The engine hands scipy the N x N matrix 1 - E·Eᵀ as if its rows were observations. The distance between two such
-    rows is ‖E(eᵢ - eⱼ)‖, so the rows of E·(EᵀE)^½ have the same distances in d dimensions instead of N.
+    rows is ‖E(eᵢ - eⱼ)‖: that of points with the inner products E·(EᵀE)·Eᵀ, which never need the N x N x N product.
     """
     vectors = page.vectors.double()
-    values, basis = torch.linalg.eigh(vectors.T @ vectors)
-    return _means_at(page, trees.ward(vectors @ (basis * values.clamp_min(0).sqrt())), renormalize)
+    products = (vectors @ (vectors.T @ vectors)) @ vectors.T
+    return _means_at(page, trees.ward_of_products(products), renormalize)
 
 
 def _means_at(page: Page, tree: np.ndarray, renormalize: bool) -> Callable[[int], torch.Tensor]:

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numba
 import numpy as np
 import torch
 
 from pruners import Page, scorer, unit
+
+GONE = np.float32(-1e30)
+NO_NAN = {"nnan", "ninf", "nsz"}  # similarities are finite: a maximum may become one vector instruction
 
 
 @scorer("voronoi", ordinal=True, trials=1, paper="Kankanampati et al. 2026, arXiv 2603.09933")
@@ -17,11 +22,21 @@ def voronoi(page: Page, rng: np.random.Generator, samples: int = 2048) -> torch.
     A direction's cost of losing its best vector is the margin to the second best; margins are recomputed after every
     removal. The order of removal, read backwards, serves every budget.
     """
-    directions = unit(torch.from_numpy(rng.standard_normal((samples, page.vectors.shape[1]), dtype=np.float32)))
-    removed = removal_order((directions @ page.vectors.T).numpy())
+    dim = page.vectors.shape[1]
+    # Fixed directions, their axes shuffled and mirrored anew for the page: distributed like fresh ones, which would
+    # cost as much to draw as all the rest. Turning the page's vectors instead of the directions is the same.
+    turned = page.vectors[:, rng.permutation(dim)] * torch.from_numpy(rng.choice(np.array([-1, 1], np.float32), dim))
+    removed = removal_order((_directions(samples, dim) @ turned.T).numpy())
     scores = torch.empty(len(page), dtype=torch.float64)
     scores[torch.from_numpy(removed)] = torch.arange(len(page), dtype=torch.float64)
     return scores
+
+
+@lru_cache(maxsize=4)
+def _directions(samples: int, dim: int) -> torch.Tensor:
+    """Directions spread evenly over the sphere; `samples` of them."""
+    drawn = np.random.default_rng([samples, dim]).standard_normal((samples, dim), dtype=np.float32)
+    return unit(torch.from_numpy(drawn))
 
 
 @numba.njit(cache=True)
@@ -31,15 +46,15 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
     Only directions whose best or second vector went are scanned again: about samples · N steps in all.
     """
     samples, n = similarity.shape
+    gone_by = np.zeros(n, np.float32)  # added to a row: GONE where a vector does not count
     alive = np.ones(n, np.bool_)
     best = np.empty(samples, np.int64)
     second = np.empty(samples, np.int64)
     cost = np.zeros(n, np.float64)
     for s in range(samples):
-        best[s] = _highest(similarity[s], alive, -1)
-        second[s] = _highest(similarity[s], alive, best[s])
-        if second[s] >= 0:
-            cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
+        best[s] = _highest(similarity[s], gone_by)
+        second[s] = _second(similarity[s], gone_by, best[s])
+        cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
     order = np.empty(n, np.int64)
     for step in range(n):
         gone = -1
@@ -48,6 +63,7 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
                 gone = j
         order[step] = gone
         alive[gone] = False
+        gone_by[gone] = GONE
         if step >= n - 2:  # with one vector left there is no second best, and nothing more to choose
             continue
         for s in range(samples):
@@ -57,15 +73,26 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
                 cost[best[s]] -= similarity[s, best[s]] - similarity[s, second[s]]
             else:
                 continue
-            second[s] = _highest(similarity[s], alive, best[s])
+            second[s] = _second(similarity[s], gone_by, best[s])
             cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
     return order
 
 
 @numba.njit(cache=True)
-def _highest(row: np.ndarray, alive: np.ndarray, but: int) -> int:
-    found = -1
-    for j in range(len(row)):
-        if alive[j] and j != but and (found < 0 or row[j] > row[found]):
-            found = j
+def _second(row: np.ndarray, gone_by: np.ndarray, best: int) -> int:
+    gone_by[best] = GONE
+    found = _highest(row, gone_by)
+    gone_by[best] = 0
     return found
+
+
+@numba.njit(cache=True, fastmath=NO_NAN)
+def _highest(row: np.ndarray, gone_by: np.ndarray) -> int:
+    """The first of the highest: their value in one vectorised sweep, then where it is."""
+    top = np.float32(2) * GONE
+    for j in range(len(row)):
+        top = max(top, row[j] + gone_by[j])
+    for j in range(len(row)):
+        if row[j] + gone_by[j] == top:
+            return j
+    return 0

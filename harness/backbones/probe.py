@@ -31,12 +31,10 @@ class Recorder:
         valid, visual = valid.bool(), visual.bool()
         self.layouts = []
         for row in range(len(visual)):
-            tokens = valid[row].nonzero().flatten()
             self.layouts.append(
                 Layout(
                     visual=(visual[row] & valid[row]).nonzero().flatten(),
                     others=(~visual[row] & valid[row]).nonzero().flatten(),
-                    last=int(tokens[-1]),
                 )
             )
         self._layers: dict[int, list[dict[str, torch.Tensor]]] = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -27,11 +28,21 @@ FULL, CAUSAL, OTHER = "full", "causal", "other"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of one page are: visual ones, other valid ones (prompt, specials), and the last valid one."""
+    """Where the tokens of one page are, in order: visual ones, and other valid ones (prompt, specials)."""
 
     visual: torch.Tensor
     others: torch.Tensor
-    last: int
+
+    @cached_property
+    def last_is_visual(self) -> bool:
+        """Whether the last valid token, whose attention is the `eos` signal, is a patch."""
+        return len(self.others) == 0 or bool(self.visual[-1] > self.others[-1])
+
+    @cached_property
+    def run(self) -> tuple[int, int] | None:
+        """Start and stop of the visual tokens if they are one run (they are, except for split images)."""
+        start, stop = int(self.visual[0]), int(self.visual[-1]) + 1
+        return (start, stop) if stop - start == len(self.visual) else None
 
 
 def pattern_of(mask: torch.Tensor, visual: torch.Tensor) -> str:
@@ -81,31 +92,36 @@ def page_signals(rows: Rows, layout: Layout, pattern: str, lse: torch.Tensor | N
     """The signals of one layer of one page, [N] each; `lse [H, T]` is each row's log-sum-exp, if the kernel gave it."""
     visual = layout.visual
     if lse is not None and pattern != OTHER:
-        from_visual = _received_by_tiles(rows, visual, lse[:, visual], causal=pattern == CAUSAL)
+        from_visual = _received_by_tiles(rows, layout, lse, causal=pattern == CAUSAL)
     else:
         from_visual = sum(
-            (block[:, :, visual].sum(1) for block in rows.attention(visual)),
+            (_visual(block, layout, dim=2).sum(1) for block in rows.attention(visual)),
             start=torch.zeros(rows.query.shape[0], len(visual), device=visual.device),
         )
     from_all = from_visual.clone()
-    for block in rows.attention(layout.others):  # a few prompt tokens: cheap, and the last of all is among them
-        from_all += block[:, :, visual].sum(1)
-    (last,) = rows.attention(torch.tensor([layout.last], device=visual.device))
+    last = None
+    for block in rows.attention(layout.others):
+        seen = _visual(block, layout, dim=2)
+        from_all += seen.sum(1)
+        last = seen[:, -1]  # others are in order: if the page ends with a prompt token, this is its row
+    if layout.last_is_visual:
+        last = next(rows.attention(visual[-1:]))[:, 0, visual]
+    assert last is not None, "a page has a last token"
     return {
         "indegree": from_visual.mean(0),
         "indegree_max": from_visual.amax(0),
         "all_to_visual": from_all.mean(0),
-        "eos": last[:, 0, visual].mean(0),
+        "eos": last.mean(0),
     }
 
 
-def _received_by_tiles(rows: Rows, visual: torch.Tensor, lse: torch.Tensor, *, causal: bool) -> torch.Tensor:
+def _received_by_tiles(rows: Rows, layout: Layout, lse: torch.Tensor, *, causal: bool) -> torch.Tensor:
     """Sum over visual rows of each visual column, [H, N], from the rows' log-sum-exp.
 
     The log-sum-exp rides along as one more column of the product ([q, -lse] . [k, 1]), all in base two, whose
     exponential is the faster one; one buffer serves all tiles.
     """
-    query, key = _take(rows.query, visual), _take(rows.key, visual)
+    query, key, lse = (_visual(tensor, layout) for tensor in (rows.query, rows.key, lse))
     (heads, tokens, dim), groups = query.shape, key.shape[0]
     tile_rows = min(ROW_TILE, tokens)
     keys = torch.ones(groups, tokens, dim + 1)
@@ -134,9 +150,8 @@ def _received_by_tiles(rows: Rows, visual: torch.Tensor, lse: torch.Tensor, *, c
     return received
 
 
-def _take(tensor: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """`tensor[:, tokens]`, as a view when the tokens are one run (they are, except for split images)."""
-    first, count = int(tokens[0]), len(tokens)
-    if int(tokens[-1]) - first + 1 == count:
-        return tensor[:, first : first + count]
-    return tensor[:, tokens]
+def _visual(tensor: torch.Tensor, layout: Layout, dim: int = 1) -> torch.Tensor:
+    """The visual tokens of a tensor; a view where they are one run."""
+    if layout.run is not None:
+        return tensor.narrow(dim, layout.run[0], layout.run[1] - layout.run[0])
+    return tensor.index_select(dim, layout.visual)

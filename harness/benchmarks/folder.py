@@ -67,11 +67,16 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         content={
             "corpus": corpus.digest,
             "queries": _digest(part for item in queries.items() for part in item),
-            "qrels": _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items()),
+            "qrels": qrels_hash(qrels),
         },
         languages=languages,
         dropped_queries=dropped,
     )
+
+
+def qrels_hash(qrels: Mapping[str, Mapping[str, int]]) -> str:
+    """Of graded relevance, in its order."""
+    return _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items())
 
 
 class _Corpus:

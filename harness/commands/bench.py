@@ -64,6 +64,22 @@ def scoring(
     print_rows(rows, COLUMNS, title=title, as_json=as_json)
 
 
+@app.command()
+def calibration(
+    pairs: Annotated[int, typer.Option(help="Pairs, each of a page of its own.")] = 500,
+    layers: Annotated[int, typer.Option(help="Layers of the backbone.")] = 36,
+    vectors: Annotated[int, typer.Option(help="Vectors of 128 a page.")] = 1024,
+    folder: Annotated[Path, typer.Option(help="Where the synthetic store goes: 0.2 GB.")] = SYNTHETIC.parent / "bench",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """The curve R(l) of SR-guided window selection from a synthetic store: seconds of one process."""
+    from harness.bench.calibration import COLUMNS, measure
+    from harness.progress import bar, quiet
+
+    rows = measure(folder, pairs, layers, vectors, quiet if as_json else bar)
+    print_rows(rows, COLUMNS, title=f"{pairs} pairs x {layers} layers x {vectors} vectors", as_json=as_json)
+
+
 @app.command("vidore-scale")
 def vidore_scale(
     fraction: Annotated[float, typer.Option(help="Of ViDoRe's pages and queries, for a quick look.")] = 1.0,

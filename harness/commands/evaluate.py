@@ -32,7 +32,7 @@ def evaluate(
     budgets: Annotated[str | None, typer.Option(help="standard, sweep, or fractions: 0.05,0.1,0.2.")] = None,
     trials: Annotated[int | None, typer.Option(help="Seeds of stochastic methods. Default: as each says.")] = None,
     window: Annotated[
-        str | None, typer.Option(help="Layers for `sap` and its kin, such as 11-14. Default: SR-guided.")
+        str | None, typer.Option(help="Layers for `sap` and kin: 11-14, or a file of `harness calibrate`.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Default: 42.")] = None,
     device: Annotated[str | None, typer.Option(help="cuda, mps or cpu; chosen by itself.")] = None,
@@ -76,7 +76,12 @@ def evaluate(
     if not quiet:
         _announce(settings, places.workers, folder)
     hush = quiet or as_json
-    found = run(settings, places, no_bar if hush else bar, lambda text: None if quiet else people.print(text))
+    found = run(
+        settings,
+        places,
+        no_bar if hush else bar,
+        lambda text: None if quiet else people.print(escape(text), soft_wrap=True),
+    )
     if as_json:
         import json
 

@@ -39,7 +39,8 @@ class Config:
     """Seeds of stochastic methods; None: as many as each method says."""
     seed: int = SEED
     window: str | None = None
-    """Layers for methods that left theirs open, such as `sap`; None: SR-guided selection on the calibration set."""
+    """Layers for methods that left theirs open, such as `sap`: `11-14`, or a file of `harness calibrate`. None: the
+    backbone's saved window, else SR-guided selection on the calibration set, else what the SAP paper reports."""
     calibration_pages: int = 128
     window_pairs: int = 500
     device: str | None = None

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.backbones import registry
-from harness.backbones.contract import Backbone, Options
+from harness.backbones.contract import Options
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.suite import Suite, load_suite
-from harness.calibration.window import WindowChoice, choose_window, layer_curve
+from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode
 from harness.evaluation.config import Config
-from harness.evaluation.methods import Method, choose_methods, has_open_window, needs_calibration, prepare, refuse_unfit
+from harness.evaluation.methods import Method, choose_methods, refuse_unfit
+from harness.evaluation.record import write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
 from harness.evaluation.summary import summarise
-from harness.metrics.retention import GoldPairs
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners import Page, Window
-from pruners.adaptive import Adaptive
-from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
 
 
@@ -54,14 +50,15 @@ def evaluate(
     """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
     suite = load_suite(config.benchmark)
     methods = choose_methods(config.pruners, config.trials)
-    _require_calibration(config, suite, methods)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
+    setting = Setting(config, suite, backbone, places.stores, progress, say)
+    require_calibration(setting, methods)
     run = RunFolder.begin(places.run, config)
-    stores = {task.name: _encoded(backbone, task, places, progress) for task in suite.tasks}
+    stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
     methods = refuse_unfit(methods, next(iter(stores.values())))
-    methods = _calibrated(config, suite, backbone, stores, methods, run, places, progress)
-    run.write_json("stores.json", {t.name: {"store": stores[t.name].key, **t.content} for t in suite.tasks})
+    methods = calibrated(setting, stores, methods, run)
+    write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
     for task in suite.tasks:
@@ -70,10 +67,6 @@ def evaluate(
     run.write_json("failures.json", failures)
     rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)
     return Evaluation(run, rows, failures)
-
-
-def _encoded(backbone: Backbone, task: Benchmark, places: Places, progress: Progress) -> Store:
-    return encode(backbone, task, places.stores, progress=progress)
 
 
 def _estimate(
@@ -137,106 +130,6 @@ def _evaluate_task(
     run.add_timings(task.name, scores.milliseconds)
     run.log(f"{task.name}: {len(missing)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
     return scores.failures
-
-
-def _calibrated(
-    config: Config,
-    suite: Suite,
-    backbone: Backbone,
-    stores: dict[str, Store],
-    methods: Sequence[Method],
-    run: RunFolder,
-    places: Places,
-    progress: Progress,
-) -> list[Method]:
-    """Methods with windows and thresholds, from pages that are not evaluated."""
-    fit = [method for method in methods if method.failure is None]
-    wants_window = [m for m in fit if _wants_window(config, m)]
-    wants_pages = [m for m in fit if needs_calibration(m.pruner)]
-    window = Window.parse(config.window) if config.window else None
-    if not wants_window and not wants_pages:
-        return prepare(methods, window, [], config.budgets)
-    name = config.calibration or suite.calibration
-    assert name is not None, "`_require_calibration` saw to it"
-    task = _only_data_set(name)
-    store = _encoded(backbone, task, places, progress)
-    _check_disjoint(task, store, stores)
-    choice = _sr_guided(config, task, store, progress) if wants_window else None
-    window = choice.window if choice else window
-    chosen = sorted(random.Random(config.seed).sample(range(len(store)), min(config.calibration_pages, len(store))))
-    pages: list[Page] = [store.page(index) for index in chosen] if wants_pages else []
-    with progress("calibrate", total=1, done=0) as advance:
-        ready = prepare(methods, window, pages, config.budgets)
-        advance(1)
-    run.write_json("calibration.json", _calibration_record(task, store, choice, len(pages), ready))
-    return ready
-
-
-def _only_data_set(name: str) -> Benchmark:
-    tasks = load_suite(name).tasks
-    if len(tasks) != 1:
-        raise PruneBoardError(
-            f"--calibration {name} has {len(tasks)} data sets ({', '.join(task.name for task in tasks)}); name one"
-        )
-    return tasks[0]
-
-
-def _wants_window(config: Config, method: Method) -> bool:
-    return config.window is None and has_open_window(method.pruner)
-
-
-def _require_calibration(config: Config, suite: Suite, methods: Sequence[Method]) -> None:
-    """Before any work: methods that learn something must have pages to learn it from."""
-    learners = [m.text for m in methods if _wants_window(config, m) or needs_calibration(m.pruner)]
-    if learners and (config.calibration or suite.calibration) is None:
-        raise PruneBoardError(
-            f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {suite.name} brings none: "
-            "name a benchmark with --calibration, give windows with layers=…, or leave these methods out"
-        )
-
-
-def _sr_guided(config: Config, task: Benchmark, store: Store, progress: Progress) -> WindowChoice:
-    gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
-    pairs = list(zip(gold.pages.tolist(), gold.queries.tolist(), strict=True))
-    chosen = sorted(random.Random(config.seed).sample(pairs, min(config.window_pairs, len(pairs))))
-    with progress("choose the window", total=len(chosen), done=0) as advance:
-        curve, left_out = layer_curve(store, chosen, advance=advance)
-    return choose_window(curve, pairs=len(chosen), left_out=left_out)
-
-
-def _check_disjoint(task: Benchmark, calibration: Store, stores: dict[str, Store]) -> None:
-    """No evaluated page may have been learned from, whatever its id: images are compared by their pixels."""
-    known = set(calibration.image_hashes)
-    for name, store in stores.items():
-        shared = [page for page, image in zip(store.page_ids, store.image_hashes, strict=True) if image in known]
-        if shared:
-            raise PruneBoardError(
-                f"calibration set {task.name} and {name} share {len(shared)} pages, the first is {shared[0]!r}; "
-                "thresholds learned from evaluated pages would flatter a method"
-            )
-
-
-def _calibration_record(
-    task: Benchmark, store: Store, choice: WindowChoice | None, pages: int, methods: Sequence[Method]
-) -> dict[str, Any]:
-    window = None
-    if choice is not None:
-        window = {**asdict(choice), "window": str(choice.window), "empty_suffix": choice.empty_suffix}
-    return {
-        "benchmark": task.name,
-        "store": store.key,
-        "content": dict(task.content),
-        "window": window,
-        "pages": pages,
-        "thresholds": {m.text: found for m in methods if (found := _thresholds(m.pruner))},
-    }
-
-
-def _thresholds(pruner: Pruner) -> dict[str, float]:
-    """The z-score thresholds that a pruner, or a part of it, learned, by budget."""
-    if isinstance(pruner, Adaptive):
-        return {f"{budget:g}": value for budget, value in (pruner.thresholds or {}).items()}
-    return next((found for part in pruner.parts() if (found := _thresholds(part))), {})
 
 
 def run_name(config: Config) -> str:

@@ -26,6 +26,8 @@ class Result:
     method: str
     summary: list[dict]
     per_query: pd.DataFrame
+    kept: np.ndarray
+    """Vectors kept of each page, in the corpus's order: `[trials, budgets, pages]`."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,9 @@ class TaskEvaluator:
         )
 
     def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
-        stored = np.full((1, 1), scores.full_vectors)
-        return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, stored * dim * bits, 0, "fixed")
+        stored = scores.full_vectors[None, None]
+        size = stored.sum(-1) * dim * bits
+        return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
         text = method.text
@@ -72,13 +75,14 @@ class TaskEvaluator:
         for b, budget in enumerate(budgets):
             trials = [self.evaluate(trial) for trial in cells[:, b]]
             kept = [score_retention(trial, scores.full, self.gold) for trial in cells[:, b]]
-            realised = float(vectors[:, b].mean() / scores.full_vectors)
+            kept_vectors = float(vectors[:, b].sum(-1).mean())
+            realised = kept_vectors / float(scores.full_vectors.sum())
             summary.append(
                 {
                     "budget": budget,
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
-                    "vectors_per_page": float(vectors[:, b].mean() / pages),
+                    "vectors_per_page": kept_vectors / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
                     "trials": len(trials),
                     "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),
@@ -88,7 +92,7 @@ class TaskEvaluator:
                 }
             )
             frames += [self._frame(budget, t, trials[t], kept[t], cells[t, b]) for t in range(len(trials))]
-        return Result(self.task.name, name, summary, pd.concat(frames, ignore_index=True))
+        return Result(self.task.name, name, summary, pd.concat(frames, ignore_index=True), vectors)
 
     def _frame(
         self, budget: float, trial: int, measures: dict[str, np.ndarray], kept: Retention, scores: np.ndarray

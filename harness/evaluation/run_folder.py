@@ -17,13 +17,15 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from harness import parquet
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.results import Result
 from harness.store.format import library_versions, write_atomically
@@ -33,6 +35,10 @@ LIBRARIES = (
     *("pruneboard", "torch", "transformers", "colpali-engine", "mteb", "numpy", "numba", "scipy", "scikit-learn"),
     *("pytrec-eval-terrier", "pandas"),
 )
+
+
+KEPT = ".kept.parquet"
+KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
 
 
 class RunFolder:
@@ -56,6 +62,10 @@ class RunFolder:
     def write_json(self, name: str, value: Any) -> None:
         write_atomically(self.folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
+    def write_bytes(self, name: str, data: bytes) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.folder / name, data)
+
     def read_json(self, name: str) -> Any:
         path = self.folder / name
         return json.loads(path.read_text()) if path.exists() else None
@@ -65,18 +75,21 @@ class RunFolder:
 
     def write_result(self, slug: str, result: Result) -> None:
         """The JSON file goes last: where it is, the result is whole."""
-        parquet = io.BytesIO()
-        result.per_query.to_parquet(parquet, index=False)
+        rows = io.BytesIO()
+        result.per_query.to_parquet(rows, index=False)
         path = self._path(result.task, slug, ".parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, parquet.getvalue())
+        write_atomically(path, rows.getvalue())
+        budgets = [entry["budget"] for entry in result.summary]
+        write_atomically(path.with_suffix(KEPT), kept_table(budgets, result.kept))
         record = {"task": result.task, "method": result.method, "budgets": result.summary}
         self.write_json(str(self._path(result.task, slug, ".json").relative_to(self.folder)), record)
 
     def read_result(self, task: str, slug: str) -> Result:
         record = json.loads(self._path(task, slug, ".json").read_text())
         frame = pd.read_parquet(self._path(task, slug, ".parquet"))
-        return Result(record["task"], record["method"], record["budgets"], frame)
+        kept = read_kept(self._path(task, slug, KEPT), len(record["budgets"]))
+        return Result(record["task"], record["method"], record["budgets"], frame, kept)
 
     def add_timings(self, task: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}
@@ -91,6 +104,22 @@ class RunFolder:
         if folder in (".", "..") or slug in (".", ".."):
             raise PruneBoardError(f"{task!r} and {slug!r} cannot name files")
         return self.folder / "results" / folder / f"{slug}{ending}"
+
+
+def kept_table(budgets: Sequence[float], kept: np.ndarray) -> bytes:
+    """`kept [trials, budgets, pages]` as a table with a row for each budget and trial."""
+    trials = len(kept)
+    columns = {
+        "budget": [budget for budget in budgets for _ in range(trials)],
+        "trial": list(range(trials)) * len(budgets),
+        "kept": list(kept.transpose(1, 0, 2).reshape(trials * len(budgets), -1)),
+    }
+    return parquet.pack(columns, KEPT_FORM)
+
+
+def read_kept(path: Path, budgets: int) -> np.ndarray:
+    rows = np.array(parquet.read(path, KEPT_FORM)["kept"].to_pylist(), np.int64)
+    return rows.reshape(budgets, len(rows) // budgets, -1).transpose(1, 0, 2)
 
 
 def environment() -> dict[str, Any]:

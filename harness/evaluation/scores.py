@@ -6,26 +6,20 @@ how many. A method that fails on a page is out for the data set, with its reason
 
 from __future__ import annotations
 
-import itertools
-import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-from threadpoolctl import threadpool_limits
 
 from harness.evaluation.methods import Method
 from harness.scoring.queries import QueryTiles, tile_queries
 from harness.scoring.sweep import score_page
 from harness.store.reader import Store
+from harness.workers import spread
 from pruners import Merged, Subset, prune
 from pruners.core.contract import Diagnostic
-from pruners.core.errors import PruneBoardError, PrunerError
+from pruners.core.errors import PrunerError
 
 INDEX_BITS = 16  # of one number in an index: float16
 
@@ -60,35 +54,36 @@ class TaskScores:
     """One data set: `full [queries, pages]`, and for each method `[trials, budgets, queries, pages]`."""
 
     full: np.ndarray
-    by_method: dict[str, np.ndarray]
-    vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept in all, [trials, budgets]
-    bits: dict[str, np.ndarray] = field(default_factory=dict)
+    full_vectors: np.ndarray  # of each page
+    by_method: dict[str, np.ndarray] = field(default_factory=dict)
+    vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept of each page, [trials, budgets, pages]
+    bits: dict[str, np.ndarray] = field(default_factory=dict)  # in all, [trials, budgets]
     milliseconds: dict[str, float] = field(default_factory=dict)  # a page and trial, all budgets
     failures: dict[str, str] = field(default_factory=dict)
-    full_vectors: int = 0
 
 
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
     """Prune and score all pages of a store."""
     pages: list[PageScores] = []
-    with _spread(job, len(job.store), workers) as results:
+    with spread(lambda index: score_one(job, index), range(len(job.store)), workers, chunk=4) as results:
         for page in results:
             pages.append(page)
             advance(1)
     scores = np.stack([page.scores for page in pages], axis=-1)  # [1 + cells, queries, pages]
-    vectors, bits = (np.sum([getattr(page, name) for page in pages], axis=0) for name in ("vectors", "bits"))
+    vectors = np.stack([page.vectors for page in pages], axis=-1)
+    bits = np.sum([page.bits for page in pages], axis=0)
     seconds = np.sum([page.seconds for page in pages], axis=0)
     failures: dict[str, str] = {}
     for page in pages:
         failures = {**page.failures, **failures}  # the first page's reason stays
-    found = TaskScores(scores[0], {}, failures=failures, full_vectors=sum(page.full_vectors for page in pages))
+    found = TaskScores(scores[0], np.array([page.full_vectors for page in pages]), failures=failures)
     start, budgets = 0, len(job.budgets)
     for i, method in enumerate(job.methods):
         stop = start + method.trials * budgets
         if method.text not in failures:
             shape = (method.trials, budgets)
             found.by_method[method.text] = scores[1 + start : 1 + stop].reshape(*shape, *scores.shape[1:])
-            found.vectors[method.text] = vectors[start:stop].reshape(shape)
+            found.vectors[method.text] = vectors[start:stop].reshape(*shape, len(pages))
             found.bits[method.text] = bits[start:stop].reshape(shape)
             found.milliseconds[method.text] = 1000 * float(seconds[i]) / len(pages) / method.trials
         start = stop
@@ -145,41 +140,3 @@ def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:
         return counts, [count * dim * INDEX_BITS for count in counts]
     counts = [len(part) for part in result.vectors]
     return counts, [count * (result.bits_per_vector or dim * INDEX_BITS) for count in counts]
-
-
-_JOB: Job | None = None  # inherited by forked workers
-
-
-@contextmanager
-def _spread(job: Job, pages: int, workers: int) -> Iterator[Iterator[PageScores]]:
-    """Results page by page, in order."""
-    global _JOB
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            if workers > 1 and pages > 1 and "fork" in multiprocessing.get_all_start_methods():
-                _JOB = job
-                first = score_one(job, 0)  # here, so that workers inherit compiled kernels
-                fork = multiprocessing.get_context("fork")
-                with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker) as pool:
-                    yield itertools.chain([first], pool.map(_run_worker, range(1, pages), chunksize=4))
-            else:
-                yield (score_one(job, index) for index in range(pages))
-    except BrokenProcessPool as error:
-        raise PruneBoardError(
-            "a worker process died without a word, most likely for want of memory, or killed by a pruner; "
-            "try again with --workers 1. What was finished is kept"
-        ) from error
-    finally:
-        _JOB = None
-        torch.set_num_threads(threads)
-
-
-def _start_worker() -> None:
-    torch.set_num_threads(1)
-
-
-def _run_worker(index: int) -> PageScores:
-    assert _JOB is not None
-    return score_one(_JOB, index)

@@ -1,27 +1,44 @@
-"""Reading submissions: a JSON file, the parquet file beside it, and where both lie."""
+"""Reading submissions: a JSON file, the tables beside it, and where they lie. Everything here comes from outside."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pydantic
 
+from harness.submissions.rows import figures, per_query_path, read_per_query
 from harness.submissions.schema import Submission
 from pruners.core.errors import PruneBoardError
 
 FOLDER = Path(__file__).parents[2] / "submissions"
 """The project's own, in a checkout."""
+MAX_JSON = 4 * 2**20
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class SubmissionError(PruneBoardError):
-    """A submission cannot be read."""
+    """A submission cannot be read. `problems` has a field and a sentence for each thing that is wrong."""
+
+    def __init__(self, path: Path, problems: list[tuple[str, str]]) -> None:
+        (where, what), count = problems[0], len(problems)
+        more = f" ({count} problems in all)" if count > 1 else ""
+        super().__init__(f"{path}: {f'{where}: ' if where else ''}{what}{more}")
+        self.problems = problems
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission as found on disk. `status` is the rung of the ladder that it has really reached."""
+    """A submission as found on disk. `status` is the rung of the ladder that it has really reached.
+
+    `per_query` is the table without its rankings. Where NDCG was computed again, `submission` and `per_query` have the
+    values that came out.
+    """
 
     path: Path
     submission: Submission
@@ -29,6 +46,15 @@ class Entry:
     status: str
     """reported, self-reported, recomputed or reproduced."""
     warnings: tuple[str, ...] = ()
+    coverage: Mapping[float, tuple[int, int]] = field(default_factory=dict)
+    """Budget -> complete data sets (every language there), and data sets of the benchmark: 13 of 14."""
+    reproduced_by: tuple[str, ...] = ()
+    """Ids of submissions by others that measured the same and agree."""
+
+    def is_complete(self, budget: float) -> bool:
+        """Only complete rows are averaged and ranked."""
+        done, all_of_them = self.coverage.get(budget, (0, 1))
+        return done == all_of_them
 
 
 def submission_path(submission: Submission) -> Path:
@@ -38,24 +64,57 @@ def submission_path(submission: Submission) -> Path:
 
 
 def read_submission(path: Path) -> Submission:
-    """The submission in a JSON file."""
-    try:
-        return Submission.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise SubmissionError(f"{path} cannot be read: {error.strerror}") from error
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SubmissionError(f"{path}: {where}: {first['msg']} ({error.error_count()} problems in all)") from error
+    """The submission in a JSON file; if it is none, everything that is wrong with it at once."""
+    return read_model(path, Submission)
 
 
 def read_entry(path: Path) -> Entry:
     """A submission with its per-query rows, as yet unchecked."""
     submission = read_submission(path)
-    rows = path.with_suffix(".parquet")
-    return Entry(path, submission, pd.read_parquet(rows) if rows.exists() else None, submission.claim)
+    rows = figures(read_per_query(path)) if per_query_path(path).exists() else None
+    return Entry(path, submission, rows, submission.claim)
 
 
 def find_submissions(folder: Path) -> list[Path]:
     """All submissions below a folder, in a fixed order."""
     return sorted(folder.glob("*/*/*/*.json"))
+
+
+def read_model(path: Path, model: type[pydantic.BaseModel]) -> Any:
+    """A file from outside as a pydantic model: of bounded size, without repeated keys or numbers that are none."""
+    try:
+        if path.stat().st_size > MAX_JSON:
+            raise SubmissionError(path, [("", f"the file has more than {MAX_JSON // 2**20} MB")])
+        text = path.read_bytes()
+        json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        return model.model_validate_json(text)
+    except OSError as error:
+        raise SubmissionError(path, [("", f"cannot be read: {error.strerror}")]) from error
+    except pydantic.ValidationError as error:
+        found = [(".".join(map(str, e["loc"])), _sentence(e)) for e in error.errors(include_url=False)]
+        raise SubmissionError(path, [(printable(where), what) for where, what in found]) from error
+    except (ValueError, RecursionError) as error:  # also JSONDecodeError, UnicodeDecodeError
+        raise SubmissionError(path, [("", f"is no valid JSON: {printable(str(error))}")]) from error
+
+
+def printable(text: object, limit: int = 120) -> str:
+    """Text from outside for a terminal or a log: no control characters, no reordering marks, not endless."""
+    plain = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", str(text))
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+
+
+def _sentence(error: Any) -> str:
+    given = "" if error["type"] == "missing" else f"; it is {printable(repr(error['input']), 60)}"
+    return f"{error['msg'][0].lower()}{error['msg'][1:]}{given}"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")

@@ -1,21 +1,26 @@
 """What a submission says: one method on one backbone and one benchmark, at several budgets.
 
-A submission is a JSON file of this form and, if it was measured, a parquet file of the same name with a row for each
-data set, budget, trial and query. Budget 1.0 is the full model of the same run: every other cell is relative to it, so
-a submission can be checked alone. Averages are never stored; who shows them derives them.
+A submission is a JSON file of this form and, if it was measured, two parquet files of the same name: a row for each
+data set, budget, trial and query (`.parquet`), and the vectors kept of each page (`.kept.parquet`). Budget 1.0 is the
+full model of the same run: every other cell is relative to it, so a submission can be checked alone. Averages are never
+stored; who shows them derives them.
 """
 
 from __future__ import annotations
 
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)]
-Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=-]{0,119}$")]
+_LINE = r"^[^\u0000-\u001F\u007F-\u009F\u2028\u2029]*$"  # one line: no control characters, which a terminal would obey
+_LINES = r"^[^\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029]*$"
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000, pattern=_LINES)]
+Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=_LINE)]
+Expression = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000, pattern=_LINE)]
+Language = Annotated[str, StringConstraints(max_length=40, pattern=_LINE)]
+Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.=-]{0,119}$")]
 """Names a file or a folder, so it can never leave the one it belongs to."""
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[^\s<>\"'`{}\\]+$", max_length=500)]
 Hash = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+-[0-9a-f]{16,64}$")]
@@ -50,7 +55,9 @@ class Origin(Strict):
     submitted: Annotated[date, Field(strict=False)]
     """The day of submission, as 2026-11-16."""
     paper: Link | None = None
+    """Where the method, or the figures, are published."""
     code: Link | None = None
+    """Where the method's code is, if it is not this project's."""
     note: Text = ""
     """Anything a reader must know, such as the table a figure was copied from."""
 
@@ -63,18 +70,26 @@ class DataSet(Strict):
     revision: Word | None = None
     """Of the data set on its hub; none for local folders."""
     pages: Annotated[int, Field(ge=1)] | None = None
+    """Pages in the corpus."""
     queries: Annotated[int, Field(ge=1)] | None = None
     """Queries that have a relevant page, over all languages."""
     languages: tuple[Word, ...] = ()
+    """Of the queries; empty where they have one only."""
     corpus: Hash | None = None
-    """Content hashes of what was read, not of what was asked for. None only where figures are reported."""
+    """Content hash of the pages that were read, not of those asked for. None only where figures are reported."""
     query_texts: Hash | None = None
+    """Content hash of the queries."""
     qrels: Hash | None = None
+    """Content hash of the relevance judgements. It can be computed again from `qrels.parquet`."""
 
 
 class Benchmark(Strict):
+    """A named collection of data sets."""
+
     name: Slug
+    """Folder, and choice on the leaderboard."""
     data_sets: Annotated[tuple[DataSet, ...], Field(min_length=1)]
+    """In a submission: those that were measured."""
 
 
 class Backbone(Strict):
@@ -85,15 +100,21 @@ class Backbone(Strict):
     checkpoint: Word
     """Hub id or a description of the local checkpoint."""
     revision: Word | None = None
+    """A commit, or a hash of the files."""
     kind: Literal["visual", "text tokens"] = "visual"
+    """What a vector stands for: a patch of a page, or a token of a text."""
     dtype: Word | None = None
+    """In which it computed."""
     attention: Word | None = None
     """How attention signals were captured."""
     query_template: Text | None = None
+    """What was put around a query's text."""
     profile: Literal["visual", "native"] | None = None
     """What is indexed: visual tokens only, or prompt tokens too."""
     layers: Annotated[int, Field(ge=1)] | None = None
+    """Of the decoder."""
     dim: Annotated[int, Field(ge=1)] | None = None
+    """Numbers in a vector."""
 
 
 class Method(Strict):
@@ -101,20 +122,27 @@ class Method(Strict):
 
     name: Slug
     """Folder and page on the leaderboard; parameters that differ from the defaults make another name."""
-    expression: Word
+    expression: Expression
     """What `--pruner` takes to run it again; for reported figures the method's name in its paper."""
     title: Word
     """For people."""
     track: Track
+    """Only methods of one track are ranked together."""
+    composition: Expression | None = None
+    """What really ran: presets unfolded, windows bound."""
     adaptive: bool = False
     """Whether pages keep different fractions."""
+    snapped: bool = False
+    """Whether the number of vectors is bound to something else than the budget, such as the grid of patches."""
     version: Word | None = None
     """Version of this project that holds the method, or of the package it comes from."""
     file_hash: Hash | None = None
     """Of the file, for a method from a user's file."""
     signals: tuple[Word, ...] = ()
-    parameters: dict[Word, str | int | float | bool | tuple[int | float | str, ...] | None] = {}
-    calibrated: dict[Word, Any] = {}
+    """What it reads beside the vectors: attention signals, the patch grid."""
+    parameters: dict[Word, Text | int | float | bool | tuple[int | float | Word, ...] | None] = {}
+    """Every hyper-parameter, those at their default too."""
+    calibrated: dict[Word, JsonValue] = {}
     """What it learned: window, thresholds by budget; and the calibration set with its content hashes."""
 
 
@@ -122,33 +150,44 @@ class Cell(Strict):
     """One data set, in one language, at one budget."""
 
     data_set: Word
-    language: Annotated[str, StringConstraints(max_length=40)] = ""
+    """Its name in `benchmark`."""
+    language: Language = ""
     """Empty where a data set has one language, or where only the mean over languages was reported."""
     budget: Fraction
     """Nominal. 1.0 is the full model."""
     realised: Share | None = None
-    """Vectors kept over the corpus, as measured."""
+    """Vectors kept, as a share of the corpus's, as counted."""
     vectors_per_page: Amount | None = None
+    """Mean over the corpus."""
     bytes_per_page: Amount | None = None
     """All that must be stored for a page: vectors at the index's precision, and whatever else the method needs."""
     prune_ms: Amount | None = None
     """Milliseconds of pruning a page, all budgets of the run together."""
     ndcg: dict[Literal["1", "5", "10", "50", "100"], Share]
-    """By cutoff."""
+    """Mean over the queries, by cutoff. Those at 1, 5 and 10 are computed again from the rankings."""
     retention: Amount | None = None
     """NDCG@5 in % of the full model's, only where a paper printed it and its NDCG is rounded; derived otherwise."""
     score_retention: float | None = None
+    """Mean over gold pairs of MaxSim(pruned) / MaxSim(full)."""
     score_retention_micro: float | None = None
+    """The ratio of means instead; over the whole data set, all its languages."""
     pairs_left_out: Annotated[int, Field(ge=0)] = 0
+    """Gold pairs of the whole data set whose full score is not above 0, so that they have no ratio."""
     trials: Annotated[int, Field(ge=1)] = 1
+    """Seeds over which a stochastic method was averaged."""
     trial_deviation: Amount = 0.0
     """Standard deviation of NDCG@5 over trials."""
 
 
 class Environment(Strict):
+    """Where it was measured. Nothing of it should change a number."""
+
     python: Word
+    """Version."""
     platform: Word
+    """Operating system and processor."""
     libraries: dict[Word, Word]
+    """Versions, by name."""
     code: Word
     """Commit of this project, with `+changes` if the tree differed from it."""
 
@@ -157,21 +196,26 @@ class Submission(Strict):
     """One method on one backbone and one benchmark."""
 
     format: Literal[1]
+    """Of this schema."""
     id: Slug
-    """Unique for ever: a changed score needs a new one."""
+    """A hash of all that was measured (`identity.py`), so a changed score has another id. Names the file."""
     claim: Literal["reported", "self-reported", "reproduced"]
     """`reported`: a paper's figures. `self-reported`: measured by who submits. `reproduced`: measured by another."""
     origin: Origin
+    """Who answers for it."""
     benchmark: Benchmark
+    """What was read."""
     backbone: Backbone
+    """Which retriever."""
     method: Method
-    cells: Annotated[tuple[Cell, ...], Field(min_length=1)]
+    """Which pruning method."""
+    cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=20_000)]
+    """The results: one for each data set, language and budget."""
     environment: Environment | None = None
+    """None where figures are reported."""
     per_query: Hash | None = None
-    """Content hash of the parquet file beside it; none where only figures are reported."""
+    """Checksum of the `.parquet` file beside it; none where only figures are reported."""
+    kept: Hash | None = None
+    """Checksum of the `.kept.parquet` file beside it."""
     reproduces: Slug | None = None
     """The id of the submission that a `reproduced` one measures again."""
-
-
-PER_QUERY = ("data_set", "language", "budget", "trial", "query", "ndcg@1", "ndcg@5", "ndcg@10", "ndcg@50", "ndcg@100")
-"""Columns of the parquet file; `score_retention` and `top_10` (page ids, best first) follow."""

@@ -17,8 +17,13 @@ from .contract import unit
 def ward(vectors: torch.Tensor) -> np.ndarray:
     """Ward's tree over Euclidean distances."""
     x = vectors.double()
-    squares = (x * x).sum(1)
-    gaps = (squares[:, None] + squares[None, :] - 2 * x @ x.T).clamp_min_(0)
+    return ward_of_products(x @ x.T)
+
+
+def ward_of_products(products: torch.Tensor) -> np.ndarray:
+    """Ward's tree of points whose inner products are given."""
+    squares = products.diagonal()
+    gaps = (squares[:, None] + squares[None, :] - 2 * products).clamp_min_(0)
     gaps[gaps < 1e-12 * squares.max()] = 0  # rounding of equal vectors would otherwise order their merges
     return _grow(gaps.sqrt_(), "ward")
 

@@ -120,6 +120,27 @@ def test_tome_merges_by_size() -> None:
     assert same_set(merged, torch.tensor([[(1 + 1 + 0.6) / 3, 0.8 / 3, 0], [0, 0, 1]]))
 
 
+def test_tome_equals_plain_rounds_in_float64() -> None:
+    page = synthetic_page(6, 7)
+    groups = [(vector, 1.0) for vector in page.vectors.double()]
+    while len(groups) > 11:
+        r = min(max(1, int(0.1 * len(groups))), len(groups) - 11)
+        proposals = []
+        for even in range(0, len(groups), 2):
+            alike = {
+                odd: torch.cosine_similarity(groups[even][0], groups[odd][0], dim=0).item()
+                for odd in range(1, len(groups), 2)
+            }
+            odd = max(alike, key=lambda j: alike[j])
+            proposals.append((-alike[odd], even, odd))
+        for _, even, odd in sorted(proposals)[:r]:
+            groups[odd] = (groups[odd][0] + groups[even][0], groups[odd][1] + groups[even][1])
+            groups[even] = (groups[even][0], 0.0)
+        groups = [group for group in groups if group[1]]
+    expected = torch.stack([total / size for total, size in groups]).float()
+    torch.testing.assert_close(vectors("tome(renormalize=false)", page, 11 / 42), expected, atol=1e-5, rtol=0)
+
+
 def test_row_pool_and_tile_pool_by_hand_and_snapped() -> None:
     page = Page("grid", torch.arange(24.0).reshape(24, 1) + torch.zeros(24, 2), (4, 6))
     rows = vectors("row_pool(renormalize=false)", page, 4 / 24)

@@ -10,7 +10,7 @@ import pytest
 import harness
 from harness.metrics.aggregate import benchmark_mean, benchmark_retention, data_set_mean, retention
 
-PAPER = json.loads((Path(harness.__file__).parent / "experiments/data/sap_paper.json").read_text(encoding="utf-8"))
+PAPER = json.loads((Path(harness.__file__).parent / "paper/sap_paper.json").read_text(encoding="utf-8"))
 
 
 def cells(rows: list[dict]) -> dict[tuple, list[dict]]:

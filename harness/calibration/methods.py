@@ -1,0 +1,129 @@
+"""Methods made ready for an evaluation: windows bound and thresholds learned, from pages that are not evaluated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.backbones.contract import Backbone
+from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.suite import Suite
+from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
+from harness.calibration.data import calibration_task, check_disjoint, draw
+from harness.encode import encode
+from harness.evaluation.config import Config
+from harness.evaluation.methods import Method, has_open_window, needs_calibration, prepare
+from harness.evaluation.run_folder import RunFolder
+from harness.progress import Progress
+from harness.store.reader import Store
+from pruners.adaptive import Adaptive
+from pruners.core.contract import Pruner
+from pruners.core.errors import PruneBoardError
+
+RECORD = "calibration.json"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What calibration needs to know of an evaluation."""
+
+    config: Config
+    suite: Suite
+    backbone: Backbone
+    stores: Path
+    progress: Progress
+    say: Callable[[str], None]
+
+    @property
+    def calibration(self) -> str | None:
+        return self.config.calibration or self.suite.calibration
+
+
+def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
+    """Before any work: methods that learn something must have something to learn it from."""
+    learners = [m.text for m in methods if needs_calibration(m.pruner)]
+    card = setting.backbone.card
+    if given_or_saved(setting.config.window, card, setting.stores, {}) is None and as_reported(card) is None:
+        learners = [m.text for m in methods if needs_calibration(m.pruner) or has_open_window(m.pruner)]
+    if learners and setting.calibration is None:
+        raise PruneBoardError(
+            f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.suite.name} "
+            "brings none: name a benchmark with --calibration, give windows with layers=…, or leave these methods out"
+        )
+
+
+def calibrated(
+    setting: Setting, evaluated: Mapping[str, Store], methods: Sequence[Method], run: RunFolder
+) -> list[Method]:
+    """Methods with windows and thresholds. What was learned, and from what, goes into the run folder."""
+    config = setting.config
+    fit = [method for method in methods if method.failure is None]
+    wants_window = any(has_open_window(m.pruner) for m in fit)
+    wants_pages = any(needs_calibration(m.pruner) for m in fit)
+    if not wants_window and not wants_pages:
+        return prepare(methods, None, [], config.budgets)
+    bound: BoundWindow | None = None
+    if wants_window:
+        bound = given_or_saved(config.window, setting.backbone.card, setting.stores, evaluated)
+    task, store = None, None
+    if setting.calibration is not None and (wants_pages or bound is None):
+        task = calibration_task(setting.calibration)
+        store = encode(setting.backbone, task, setting.stores, progress=setting.progress)
+        check_disjoint(task.name, store.image_hashes, evaluated)
+    if wants_window and bound is None:
+        bound = _learned(setting, task, store)
+    pages = []
+    if wants_pages:
+        assert store is not None, "`require_calibration` saw to it"
+        pages = [store.page(index) for index in draw(range(len(store)), config.calibration_pages, config.seed)]
+    if bound is not None:
+        _same_as_before(run, bound)
+        setting.say(bound.told)
+    with setting.progress("calibrate", total=1, done=0) as advance:
+        ready = prepare(methods, bound.window if bound else None, pages, config.budgets)
+        advance(1)
+    run.write_json(RECORD, _record(task, store, bound, len(pages), ready))
+    return ready
+
+
+def _learned(setting: Setting, task: Benchmark | None, store: Store | None) -> BoundWindow:
+    config, card = setting.config, setting.backbone.card
+    if task is not None and store is not None:
+        pairs, seed, progress = config.window_pairs, config.seed, setting.progress
+        return measured(task, store, card, pairs=pairs, seed=seed, progress=progress)
+    bound = as_reported(card)
+    assert bound is not None, "`require_calibration` saw to it"
+    return bound
+
+
+def _same_as_before(run: RunFolder, bound: BoundWindow) -> None:
+    """A run that goes on must go on with its window: a newer saved one would mix two in one table."""
+    before = ((run.read_json(RECORD) or {}).get("window") or {}).get("window")
+    if before is not None and before != str(bound.window):
+        raise PruneBoardError(
+            f"{run.folder} was begun with window {before}, and now it would be {bound.window} ({bound.told}); "
+            f"choose another --out, or go on with --window {before}"
+        )
+
+
+def _record(
+    task: Benchmark | None, store: Store | None, bound: BoundWindow | None, pages: int, methods: Sequence[Method]
+) -> dict[str, Any]:
+    return {
+        "benchmark": task.name if task else None,
+        "store": store.key if store else None,
+        "content": dict(task.content) if task else {},
+        "window": dict(bound.origin) if bound else None,
+        "pages": pages,
+        "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},
+    }
+
+
+def thresholds(pruner: Pruner) -> dict[str, float]:
+    """The z-score thresholds that a pruner, or a part of it, learned, by budget; at a budget of 1 there is none."""
+    if isinstance(pruner, Adaptive):
+        return {f"{b:g}": value for b, value in (pruner.thresholds or {}).items() if math.isfinite(value)}
+    return next((found for part in pruner.parts() if (found := thresholds(part))), {})

@@ -1,0 +1,109 @@
+"""Parquet tables of a stated form: written compactly, the same bytes for the same rows; read with limits.
+
+A file from outside is never trusted: its size, columns, types and number of rows are looked at before its content is.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pruners.core.errors import PruneBoardError
+
+KINDS: dict[str, pa.DataType] = {
+    "text": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "integer": pa.int32(),
+    "integers": pa.list_(pa.int32()),
+    "number": pa.float64(),
+    "float32": pa.float32(),
+}
+Form = Mapping[str, str]
+"""Columns and their kinds, in order."""
+
+MAX_BYTES = 32 * 2**20
+MAX_UNPACKED = 512 * 2**20
+MAX_ROWS = 5_000_000
+
+
+class TableError(PruneBoardError):
+    """A parquet file is not what it should be."""
+
+
+def pack(columns: Mapping[str, Any], form: Form) -> bytes:
+    """A parquet file's bytes. Texts become dictionary codes; numbers that hardly repeat are split by byte first."""
+    table = pa.table({name: pa.array(columns[name], KINDS[kind]) for name, kind in form.items()})
+    split = {_leaf(name, kind): "BYTE_STREAM_SPLIT" for name, kind in form.items() if kind == "float32"}
+    packed = io.BytesIO()
+    pq.write_table(
+        table,
+        packed,
+        compression="zstd",
+        compression_level=15,
+        use_dictionary=[_leaf(name, kind) for name, kind in form.items() if kind != "float32"],
+        column_encoding=split or None,
+        write_statistics=False,
+        store_schema=False,
+    )
+    return packed.getvalue()
+
+
+def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
+    """The table in a file, if it has exactly this form; text columns come as dictionary codes.
+
+    Values may be missing in `optional` columns only.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise TableError(f"{path.name} has {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} are read")
+        texts = [_leaf(name, kind) for name, kind in form.items() if kind in ("text", "texts")]
+        file = pq.ParquetFile(path, read_dictionary=texts)
+        _check_form(path, file, form)
+        table = file.read()
+        table.validate(full=True)
+    except OSError as error:
+        raise TableError(f"{path.name} cannot be read: {error.strerror or error}") from error
+    except pa.ArrowException as error:
+        raise TableError(f"{path.name} is no parquet file, or a damaged one: {str(error).splitlines()[0]}") from error
+    if table.num_rows != file.metadata.num_rows:
+        raise TableError(f"{path.name} has {table.num_rows} rows and states {file.metadata.num_rows}")
+    table = table.combine_chunks()
+    for name, kind in form.items():
+        values = table[name].combine_chunks()
+        lists = kind in ("texts", "integers")
+        if name not in optional and (values.null_count or (lists and values.flatten().null_count)):
+            raise TableError(f"{path.name}: column {name} has rows without a value")
+    return table
+
+
+def _check_form(path: Path, file: pq.ParquetFile, form: Form) -> None:
+    about, schema = file.metadata, file.schema_arrow
+    if schema.names != list(form):
+        raise TableError(f"{path.name} has the columns {', '.join(schema.names)[:300]}; they must be {', '.join(form)}")
+    for name, kind in form.items():
+        if _plain(schema.field(name).type) != KINDS[kind]:
+            raise TableError(f"{path.name}: column {name} is {schema.field(name).type}; it must be {KINDS[kind]}")
+    if about.num_rows > MAX_ROWS:
+        raise TableError(f"{path.name} has {about.num_rows} rows; at most {MAX_ROWS} are read")
+    unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    if unpacked > MAX_UNPACKED:
+        raise TableError(f"{path.name} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED // 2**20} are read")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type without its encoding."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind
+
+
+def _leaf(name: str, kind: str) -> str:
+    return f"{name}.list.element" if kind in ("texts", "integers") else name

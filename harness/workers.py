@@ -1,0 +1,70 @@
+"""Work spread over forked processes with one thread each, results in order.
+
+Two processes with one thread each take a third of the time of one with two threads where the pieces are small (a page
+to prune, a batch of a small model). Forked, so that methods from a user's file and loaded weights need no pickling.
+What comes out does not depend on how many workers there are: one worker also has one thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from pruners.core.errors import PruneBoardError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_work: Callable[[Any], Any] | None = None  # inherited by forked workers
+
+
+@contextmanager
+def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int = 1) -> Iterator[Iterator[R]]:
+    """`work` on every item, in order. The first item is done here, so that workers inherit what it compiled or loaded.
+
+    Results must pickle cheaply: numpy arrays rather than tensors, which torch would send as open files.
+    """
+    global _work
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            if workers > 1 and len(items) > 1 and "fork" in multiprocessing.get_all_start_methods():
+                _work = work
+                first = work(items[0])
+                fork = multiprocessing.get_context("fork")
+                with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start) as pool:
+                    yield itertools.chain([first], pool.map(_run, items[1:], chunksize=chunk))
+            else:
+                yield (work(item) for item in items)
+    except BrokenProcessPool as error:
+        raise PruneBoardError(
+            "a worker process died without a word, most likely for want of memory, or killed by a pruner; "
+            "try again with --workers 1. What was finished is kept"
+        ) from error
+    finally:
+        _work = None
+        torch.set_num_threads(threads)
+
+
+def _start() -> None:
+    torch.set_num_threads(1)
+    if sys.platform == "linux":  # a parent that is killed takes its workers along
+        parent_death_signal = 1
+        ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
+
+
+def _run(item: Any) -> Any:
+    assert _work is not None
+    return _work(item)

@@ -17,6 +17,8 @@ from harness.commands import (
     leaderboard,
     listing,
     new_pruner,
+    submit,
+    validate,
 )
 from harness.console import people
 from pruners.core.errors import PruneBoardError
@@ -33,6 +35,8 @@ app.command()(calibrate.calibrate)
 app.command()(encode.encode)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command()(submit.submit)
+app.command()(validate.validate)
 app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")

@@ -12,6 +12,7 @@ from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
 from harness.metrics.ranking import Evaluator, ranked_ids
 from harness.metrics.retention import GoldPairs, Retention, score_retention
+from pruners.core.budget import drifted
 
 TOP = 10  # ranked pages kept for each query, budget and trial
 FULL = "full"
@@ -110,8 +111,3 @@ class TaskEvaluator:
                 f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),
             }
         )
-
-
-def drifted(realised: float, budget: float) -> bool:
-    """Whether an adaptive method missed its budget: by more than 0.005 and by more than 5 % of it."""
-    return abs(realised - budget) > max(0.005, 0.05 * budget)

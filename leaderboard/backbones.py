@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.submissions.official import Check, compare_with_mteb
 from harness.submissions.schema import Backbone
 from leaderboard.text import file_name
 from leaderboard.views import View
@@ -31,13 +32,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class FullModel:
-    """NDCG@5 of the full model on a benchmark, per data set, as its submissions have it."""
+    """NDCG@5 of the full model on a benchmark, per data set, as its submissions have it; and MTEB's, where known."""
 
     benchmark: str
     submitter: str
     status: str
     rows: tuple[tuple[str, float], ...]
     mean: float | None
+    official: dict[str, Check]
+    """By data set; "" is the mean."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class BackbonePage:
     @property
     def slug(self) -> str:
         return file_name(self.name)
+
+    @property
+    def checked(self) -> bool:
+        return any(full.official for full in self.full)
 
     @property
     def nano(self) -> bool:
@@ -85,7 +92,9 @@ def _full_models(view: View) -> list[FullModel]:
         rows = tuple((n, line.full.data_sets[n].ndcg["5"]) for n in view.data_sets if n in line.full.data_sets)
         origin = line.entry.submission.origin
         if rows:
-            full = FullModel(view.benchmark, origin.submitter, line.entry.status, rows, line.full.ndcg.get("5"))
+            checks = compare_with_mteb(line.entry.submission, line.full.complete)
+            mean, official = line.full.ndcg.get("5"), {check.data_set: check for check in checks}
+            full = FullModel(view.benchmark, origin.submitter, line.entry.status, rows, mean, official)
             found.setdefault(rows, full)
     return list(found.values())
 

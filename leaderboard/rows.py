@@ -14,7 +14,7 @@ from harness.evaluation.results import drifted
 from harness.metrics.aggregate import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
 from harness.submissions.entry import Entry
-from harness.submissions.schema import Cell, Track
+from harness.submissions.schema import Benchmark, Cell, Track
 
 FULL = 1.0
 CUTOFFS = ("1", "5", "10", "50", "100")
@@ -65,8 +65,10 @@ class Row:
         return len(self.data_sets) == self.expected
 
 
-def expected_languages(entries: Sequence[Entry]) -> Languages:
-    """What a complete row has: every data set and language that any submission to the benchmark names."""
+def expected_languages(entries: Sequence[Entry], pinned: Benchmark | None = None) -> Languages:
+    """What a complete row has: the pinned data sets and languages, else all that any submission names."""
+    if pinned is not None:
+        return {data_set.name: frozenset(data_set.languages) for data_set in pinned.data_sets}
     found: dict[str, set[str]] = {}
     for entry in entries:
         for data_set in entry.submission.benchmark.data_sets:
@@ -80,7 +82,11 @@ def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
     """The row of a submission at a budget."""
     cells = _by_data_set(entry, budget)
     full = _by_data_set(entry, FULL)
-    found = {name: _figures(cells[name], full.get(name, [])) for name in expected if _whole(cells, name, expected)}
+    found = {
+        name: _figures(cells[name], full.get(name, []))
+        for name in expected
+        if _whole(entry, cells.get(name, ()), expected[name])
+    }
     row = Row(budget, found, len(expected))
     if not row.complete:
         return row
@@ -119,10 +125,10 @@ def _by_data_set(entry: Entry, budget: float) -> dict[str, list[Cell]]:
     return found
 
 
-def _whole(cells: Mapping[str, Sequence[Cell]], name: str, expected: Languages) -> bool:
-    """Whether every language is there, or one figure that stands for all of them."""
-    have = {cell.language for cell in cells.get(name, ())}
-    return bool(have) and ("" in have or have >= expected[name])
+def _whole(entry: Entry, cells: Sequence[Cell], expected: frozenset[str]) -> bool:
+    """Whether every language is there. Papers print the mean over languages: one figure then stands for all."""
+    have = {cell.language for cell in cells}
+    return have == (expected or {""}) or (entry.status == "reported" and have == {""})
 
 
 def _figures(cells: Sequence[Cell], full: Sequence[Cell]) -> Figures:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from harness.progress import Progress, quiet
-from harness.submissions.entry import Entry
+from leaderboard.gather import Gathered
 from leaderboard.pages import page_count, render_all
 from leaderboard.social import social_picture
 from leaderboard.views import make_views
@@ -36,13 +35,15 @@ class Built:
     size: int
 
 
-def build(entries: Sequence[Entry], out: Path, base_url: str | None = None, progress: Progress = quiet) -> Built:
+def build(found: Gathered, out: Path, base_url: str | None = None, progress: Progress = quiet) -> Built:
     """Build the site of these submissions in `out`."""
     base_url = check_base_url(base_url)
     refuse_foreign(out)
-    ordered = sorted(entries, key=lambda e: (e.submission.benchmark.name, e.submission.backbone.name, e.submission.id))
+    ordered = sorted(
+        found.entries, key=lambda e: (e.submission.benchmark.name, e.submission.backbone.name, e.submission.id)
+    )
     with progress("rows, intervals", total=len(ordered), done=0) as advance:
-        views = make_views(ordered, advance)
+        views = make_views(ordered, found.benchmarks, advance)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
         new = Path(scratch) / "new"

@@ -36,8 +36,8 @@ def file_name(name: str) -> str:
     A name that had to change, is long, or differs from its lower case gets a hash, so that two names never share a
     file, not even on disks that cannot tell `Sap` from `sap`.
     """
-    safe = re.sub(r"[^a-z0-9._=-]", "_", name.lower()).lstrip("._-")[:80]
-    if safe == name:
+    safe = re.sub(r"[^a-z0-9._=-]", "_", name.lower()).lstrip("._=-")[:80]
+    if safe and safe == name:
         return safe
     return f"{safe or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 

@@ -6,14 +6,14 @@ Visual backbones and those that read text tokens never meet in a view, whatever 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from harness.metrics.uncertainty import Interval
 from harness.progress import Advance
 from harness.submissions.entry import Entry
-from harness.submissions.schema import Method
+from harness.submissions.schema import Benchmark, Method
 from leaderboard import headline
 from leaderboard.bootstrap import Measured, Resampled, measured, resample
 from leaderboard.rows import FULL, PARTS, UNRANKED, Languages, Row, expected_languages, make_row
@@ -88,7 +88,9 @@ class View:
         return sorted(found, key=lambda pair: -(pair[1].retention if pair[1].retention is not None else -1.0))
 
 
-def make_views(entries: Iterable[Entry], advance: Advance = lambda count: None) -> list[View]:
+def make_views(
+    entries: Iterable[Entry], pinned: Mapping[str, Benchmark] | None = None, advance: Advance = lambda count: None
+) -> list[View]:
     """All views, real backbones first. What a complete row has is a matter of the benchmark, over all backbones."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     by_benchmark: dict[str, list[Entry]] = {}
@@ -96,7 +98,7 @@ def make_views(entries: Iterable[Entry], advance: Advance = lambda count: None) 
         s = entry.submission
         groups.setdefault((s.benchmark.name, s.backbone.kind, s.backbone.name), []).append(entry)
         by_benchmark.setdefault(s.benchmark.name, []).append(entry)
-    expected = {name: expected_languages(found) for name, found in by_benchmark.items()}
+    expected = {name: expected_languages(found, (pinned or {}).get(name)) for name, found in by_benchmark.items()}
     order = sorted(groups, key=lambda key: (key[1] != "visual", key[2] == "nano", key))
     views = []
     for key in order:

@@ -33,13 +33,27 @@ def leaderboard(
     from leaderboard.gather import gather
     from leaderboard.site import build
 
-    entries = gather(submissions or FOLDER, runs or [])
-    built = build(entries, out, base_url, quiet if as_json else bar)
+    found = gather(submissions or FOLDER, runs or [])
+    built = build(found, out, base_url, quiet if as_json else bar)
+    for problem in found.left_out:
+        people.print(f"[bold]left out[/] {escape(f'{problem.file}: {problem.field}: {problem.what}')}", soft_wrap=True)
     if as_json:
-        print(json.dumps({"folder": str(out), "submissions": len(entries), "pages": built.pages, "bytes": built.size}))
+        print(
+            json.dumps(
+                {
+                    "folder": str(out),
+                    "submissions": len(found.entries),
+                    "left_out": len({p.file for p in found.left_out}),
+                    "pages": built.pages,
+                    "bytes": built.size,
+                }
+            )
+        )
     else:
         kilobytes = f"{built.size / 1000:.0f} KB"
-        output.print(f"{len(entries)} submissions, {built.pages} pages, {kilobytes}: {escape(str(out / 'index.html'))}")
+        output.print(
+            f"{len(found.entries)} submissions, {built.pages} pages, {kilobytes}: {escape(str(out / 'index.html'))}"
+        )
     if open_:
         import webbrowser
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import harness
-from harness.submissions.entry import Entry, read_entry, submission_path
+from harness.submissions.entry import Entry
 from harness.submissions.schema import Submission
 from pruners.core.catalog import catalogue, kind
 
@@ -118,9 +117,10 @@ def measured(name: str, quality: float, seed: int, *, queries: int = 30, **chang
     return record, frame
 
 
-def nano_submissions(queries: int = 30) -> list[tuple[dict, pd.DataFrame]]:
-    names = [entry.name for entry in catalogue().values() if entry.name not in ("adaptive", "merge")]
-    return [measured(n, 0.99 - 0.018 * (i * 7 % 27), i, queries=queries) for i, n in enumerate(sorted(names))]
+def nano_submissions(queries: int = 30, most: int = 99) -> list[tuple[dict, pd.DataFrame]]:
+    """Built-in methods with made-up figures, best and worst far apart."""
+    names = sorted(e.name for e in catalogue().values() if e.name not in ("adaptive", "merge"))
+    return [measured(n, 0.99 - 0.018 * (i * 7 % 27), i, queries=queries) for i, n in enumerate(names[:most])]
 
 
 def paper_submissions() -> list[tuple[dict, None]]:
@@ -164,21 +164,10 @@ def _reported(model: str, benchmark: str, method: str, printed: list[dict]) -> d
     }
 
 
-def write(folder: Path, submissions: list[tuple[dict, pd.DataFrame | None]]) -> Path:
-    """Submissions on disk, as `harness submit` lays them out."""
-    for record, frame in submissions:
-        submission = Submission.model_validate_json(json.dumps(record, default=str))
-        path = folder / submission_path(submission)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record, default=str), encoding="utf-8")
-        if frame is not None:
-            frame.to_parquet(path.with_suffix(".parquet"), index=False)
-    return folder
+def entries(submissions: list[tuple[dict, pd.DataFrame | None]]) -> list[Entry]:
+    return [entry(record, frame, "reported" if frame is None else "recomputed") for record, frame in submissions]
 
 
 def entry(record: dict, frame: pd.DataFrame | None = None, status: str | None = None) -> Entry:
     submission = Submission.model_validate_json(json.dumps(record, default=str))
     return Entry(Path(f"{submission.id}.json"), submission, frame, status or submission.claim)
-
-
-__all__ = ["date", "entry", "measured", "nano_submissions", "paper_submissions", "read_entry", "write"]

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import xxhash
-from PIL import Image
 
 from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import Backbone, EncodedPage
+from harness.benchmarks.content import image_hash
 from harness.benchmarks.folder import Benchmark
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
@@ -189,13 +188,6 @@ def _about(folder: Path, backbone: Backbone, benchmark: Benchmark, batch_size: i
         "dropped_queries": benchmark.dropped_queries,
         "batch_size": batch_size or batch_size_for(backbone, lambda: benchmark.image(0)),
     }
-
-
-def image_hash(image: Image.Image) -> str:
-    """A hash of the decoded pixels: the same page in another file format is the same page."""
-    digest = xxhash.xxh3_128(f"{image.mode} {image.size}".encode())
-    digest.update(image.tobytes())
-    return f"xxh3-{digest.hexdigest()}"
 
 
 def _word(text: str) -> str:

@@ -62,7 +62,10 @@ def evaluate(
     run = RunFolder.begin(places.run, config)
     for remark in suite.remarks():
         run.log(remark)
-    stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
+    stores = {
+        task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
+        for task in suite.tasks
+    }
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)

@@ -7,7 +7,19 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, calibrate, check, encode, evaluate, import_, import_vectors, listing, new_pruner
+from harness.commands import (
+    bench,
+    calibrate,
+    check,
+    encode,
+    evaluate,
+    import_,
+    import_vectors,
+    listing,
+    new_pruner,
+    submit,
+    validate,
+)
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -24,6 +36,8 @@ app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command()(submit.submit)
+app.command()(validate.validate)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
 app.add_typer(bench.app, name="bench")

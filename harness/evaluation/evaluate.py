@@ -16,6 +16,7 @@ from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
+from harness.evaluation.native import add_partners, at_realised_ratio
 from harness.evaluation.record import write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
@@ -53,7 +54,7 @@ def evaluate(
 ) -> Evaluation:
     """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
     suite = load_suite(config.benchmark)
-    methods = choose_methods(config.pruners, config.trials)
+    methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
     setting = Setting(config, suite, backbone, places.stores, progress, say)
@@ -135,6 +136,7 @@ def _evaluate_task(
     left_out = len(store.query_ids) - len(evaluator.evaluate.query_ids)
     if left_out:
         run.log(f"{task.name}: {left_out} queries have no relevant page and are left out")
+    missing, lost = at_realised_ratio(missing, methods, store, config.seed, task.name, progress)
     job = Job(
         store,
         tuple(missing),
@@ -154,7 +156,7 @@ def _evaluate_task(
             advance(1)
     run.add_timings(task.name, scores.milliseconds)
     run.log(f"{task.name}: {len(missing)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
-    return scores.failures
+    return {**scores.failures, **lost}
 
 
 def run_name(config: Config) -> str:

@@ -55,11 +55,14 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "diagnostic": declaration.diagnostic,
         "needs": list(pruner.needs),
         "trials": method.trials,
+        "native": method.native,
+        "partner_of": method.partner_of,
         "parameters": _parameters(pruner),
         "composition": str(pruner.made() if isinstance(pruner, Preset) else pruner),
         "thresholds": thresholds(pruner),
         "shared_bytes": pruner.shared_bytes,
         "source": entry.source,
+        "file": entry.file.name if entry.source == "file" else None,
         "file_hash": _files_hash([known[name].file for name in _names(pruner) if known[name].source == "file"]),
     }
 
@@ -73,7 +76,7 @@ def _data_set(task: Benchmark, store: Store) -> dict[str, Any]:
         "pages": len(task.page_ids),
         "queries": len(judged),
         "languages": sorted({task.languages.get(query, "") for query in judged} - {""}),
-        **task.content,
+        "content": dict(task.content),
     }
 
 

@@ -12,6 +12,7 @@ from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
 from harness.metrics.ranking import Evaluator, ranked_ids
 from harness.metrics.retention import GoldPairs, Retention, score_retention
+from pruners.core.budget import drifted
 
 TOP = 10  # ranked pages kept for each query, budget and trial
 FULL = "full"
@@ -54,10 +55,12 @@ class TaskEvaluator:
         return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
-        text = method.text
+        text, at = method.text, method.budgets(budgets)
         shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
         stored = scores.vectors[text], scores.bits[text]
-        return self._result(text, budgets, scores.by_method[text], scores, *stored, shared, kind)
+        if method.native:  # its budget is what it kept
+            at = (float(stored[0].sum(-1).mean()) / float(scores.full_vectors.sum()),)
+        return self._result(text, at, scores.by_method[text], scores, *stored, shared, kind)
 
     def _result(
         self,
@@ -110,8 +113,3 @@ class TaskEvaluator:
                 f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),
             }
         )
-
-
-def drifted(realised: float, budget: float) -> bool:
-    """Whether an adaptive method missed its budget: by more than 0.005 and by more than 5 % of it."""
-    return abs(realised - budget) > max(0.005, 0.05 * budget)

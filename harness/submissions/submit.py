@@ -313,6 +313,7 @@ def _data_set(task: str, facts: Mapping[str, Any]) -> DataSet:
         queries=facts["queries"],
         languages=tuple(facts["languages"]),
         corpus=facts["content"]["corpus"],
+        page_texts=facts["content"].get("texts"),
         query_texts=facts["content"]["queries"],
         qrels=facts["content"]["qrels"],
     )

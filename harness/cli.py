@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, calibrate, check, encode, evaluate, import_vectors, listing, new_pruner
+from harness.commands import bench, calibrate, check, encode, evaluate, experiment, import_vectors, listing, new_pruner
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -20,6 +20,7 @@ app = typer.Typer(
 
 app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
+app.command()(experiment.experiment)
 app.command()(encode.encode)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)

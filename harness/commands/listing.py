@@ -78,6 +78,14 @@ def budgets(as_json: Json = False) -> None:
 
 
 @app.command()
+def experiments(as_json: Json = False) -> None:
+    """Experiments: the tables and figures of the SAP paper that `harness experiment` makes."""
+    from harness.commands.experiment import show_list
+
+    show_list(as_json)
+
+
+@app.command()
 def benchmarks(as_json: Json = False) -> None:
     """Benchmarks that come with the project. Any folder in ViDoRe's layout is one too: --benchmark FOLDER."""
     from pyarrow.parquet import ParquetFile

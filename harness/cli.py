@@ -7,7 +7,18 @@ import sys
 import typer
 from rich.markup import escape
 
-from harness.commands import bench, calibrate, check, encode, evaluate, experiment, import_vectors, listing, new_pruner
+from harness.commands import (
+    bench,
+    calibrate,
+    check,
+    encode,
+    evaluate,
+    experiment,
+    import_,
+    import_vectors,
+    listing,
+    new_pruner,
+)
 from harness.console import people
 from pruners.core.errors import PruneBoardError
 
@@ -22,6 +33,7 @@ app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)
+app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
 app.command("new-pruner")(new_pruner.new_pruner)

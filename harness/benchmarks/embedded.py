@@ -27,10 +27,11 @@ def data_set_folders(name: str) -> list[Path]:
 
 
 def data_sets(folder: Path) -> list[Path]:
-    """The data set in a folder, or those in the folders below it."""
+    """The data set in a folder, or those in the folders below it, but for one that is there to calibrate on."""
     if (folder / "corpus").is_dir():
         return [folder]
     found = sorted(path for path in folder.iterdir() if (path / "corpus").is_dir())
+    found = [path for path in found if path.name != "calibration"] or found
     if not found:
         raise BenchmarkError(f"{folder} has no corpus/ folder, nor has a folder in it")
     return found

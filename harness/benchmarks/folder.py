@@ -1,6 +1,6 @@
 """A benchmark: pages, queries, relevance; and the reader of a local folder in ViDoRe's layout.
 
-    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}
+    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}; text, for backbones that read it
     <folder>/queries/test-*.parquet    id (or _id, query-id), text (or query)
     <folder>/qrels/test-*.parquet      query-id, corpus-id, score
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import xxhash
 from PIL import Image, UnidentifiedImageError
 
+from harness.benchmarks.content import content_hashes, file_hash, texts_hash
 from harness.benchmarks.embedded import BenchmarkError
 
 PAGE_ID = ("_id", "id", "corpus-id")
@@ -38,12 +38,22 @@ class Benchmark:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     """query id -> page id -> grade."""
+    file_hashes: tuple[str, ...] = ()
+    """Of each page's image as it is stored: pages with the same hash are the same."""
     content: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of `corpus`, `queries` and `qrels`."""
+    """Hashes of `corpus`, `queries` and `qrels`, by `harness/benchmarks/content.py`."""
     languages: Mapping[str, str] = field(default_factory=dict)
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
+    task: str = ""
+    """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
+    revision: str | None = None
+    """The revision that was asked for, where there is one."""
+    differs: tuple[str, ...] | None = None
+    """How what was read differs from what is pinned under this name; None if nothing is pinned."""
+    text: Callable[[int], str] | None = None
+    """The text of the page at an index of `page_ids`, where the corpus has such a column; `content` then hashes it."""
 
 
 def read_folder(folder: Path, split: str = "test") -> Benchmark:
@@ -52,6 +62,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     if not folder.is_dir():
         raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
     corpus = _Corpus(_parquet_files(folder, "corpus", split))
+    texts = _read_page_texts(_parquet_files(folder, "corpus", split))
     queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
     qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
     known = set(corpus.ids)
@@ -64,19 +75,15 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         image=corpus.image,
         queries=queries,
         qrels=qrels,
+        file_hashes=tuple(corpus.files),
         content={
-            "corpus": corpus.digest,
-            "queries": _digest(part for item in queries.items() for part in item),
-            "qrels": qrels_hash(qrels),
+            **content_hashes(corpus.ids, corpus.files, queries, languages, qrels),
+            **({} if texts is None else {"text": texts_hash(texts)}),
         },
         languages=languages,
         dropped_queries=dropped,
+        text=None if texts is None else texts.__getitem__,
     )
-
-
-def qrels_hash(qrels: Mapping[str, Mapping[str, int]]) -> str:
-    """Of graded relevance, in its order."""
-    return _digest(f"{q}\t{p}\t{g}" for q, pages in qrels.items() for p, g in pages.items())
 
 
 class _Corpus:
@@ -85,7 +92,13 @@ class _Corpus:
     def __init__(self, files: Sequence[Path]) -> None:
         self.ids: list[str] = []
         self._where: list[tuple[pq.ParquetFile, int, int]] = []
-        digest = xxhash.xxh3_128()
+        self.files: list[str] = []
+        self._read(files)
+        if len(set(self.ids)) != len(self.ids):
+            raise BenchmarkError(f"{files[0].parent}: two pages have the same id")
+        self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
+
+    def _read(self, files: Sequence[Path]) -> None:
         for path in files:
             file = pq.ParquetFile(path, memory_map=True)
             id_column = _column(file.schema_arrow.names, PAGE_ID, path)
@@ -95,25 +108,32 @@ class _Corpus:
                 for row, (page, image) in enumerate(zip(table[id_column], table["image"], strict=True)):
                     self.ids.append(str(page.as_py()))
                     self._where.append((file, group, row))
-                    digest.update(self.ids[-1].encode() + b"\0" + (_encoded(image.as_py()) or b""))
-        self.digest = f"xxh3-{digest.hexdigest()}"
-        if len(set(self.ids)) != len(self.ids):
-            raise BenchmarkError(f"{files[0].parent}: two pages have the same id")
-        self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
+                    self.files.append(file_hash(_encoded(image.as_py()) or b""))
 
     def image(self, index: int) -> Image.Image:
         file, group, row = self._where[index]
-        encoded = _encoded(self._group(file, group)[row].as_py())
-        if encoded is None:
-            raise BenchmarkError(f"page {self.ids[index]!r} has no image bytes")
-        try:
-            return Image.open(io.BytesIO(encoded)).convert("RGB")
-        except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-            raise BenchmarkError(f"the image of page {self.ids[index]!r} cannot be read: {error}") from error
+        return decode_page(self.ids[index], _encoded(self._group(file, group)[row].as_py()))
+
+
+def decode_page(page: str, encoded: bytes | None) -> Image.Image:
+    """The image of a page, in RGB."""
+    if encoded is None:
+        raise BenchmarkError(f"page {page!r} has no image bytes")
+    try:
+        return Image.open(io.BytesIO(encoded)).convert("RGB")
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise BenchmarkError(f"the image of page {page!r} cannot be read: {error}") from error
 
 
 def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
+
+
+def _read_page_texts(files: Sequence[Path]) -> list[str] | None:
+    """The pages' texts in order, or None if a corpus file has no such column."""
+    if not all("text" in pq.read_schema(path).names for path in files):
+        return None
+    return [text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist()]
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:
@@ -162,10 +182,3 @@ def _column(names: Any, wanted: Sequence[str], path: Path) -> str:
         if name in names:
             return name
     raise BenchmarkError(f"{path} has no column {' or '.join(wanted)}; it has {', '.join(names)}")
-
-
-def _digest(parts: Any) -> str:
-    digest = xxhash.xxh3_128()
-    for part in parts:
-        digest.update(part.encode() + b"\0")
-    return f"xxh3-{digest.hexdigest()}"

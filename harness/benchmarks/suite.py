@@ -1,14 +1,22 @@
-"""From what a user types after `--benchmark` to data sets: an embedded benchmark by name, or a folder of one's own."""
+"""From what a user types after `--benchmark` to data sets.
+
+An embedded benchmark, one that mteb knows (`vidore-v1`, or a single task), a calibration set, or a folder of one's own;
+`…#held-out` is the share of any of these that is set aside to calibrate on, `…#rest` what is left to evaluate.
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.benchmarks.embedded import CALIBRATION, EMBEDDED, NAMES, BenchmarkError, data_set_folders, data_sets
 from harness.benchmarks.folder import Benchmark, read_folder
+from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, task_names
+
+HELD_OUT, REST = "held-out", "rest"
 
 
 @dataclass(frozen=True)
@@ -18,18 +26,62 @@ class Suite:
     name: str
     tasks: tuple[Benchmark, ...]
     calibration: str | None = None
+    notes: tuple[str, ...] = ()
+    """What a person should know of how it came about."""
+
+    def remarks(self) -> list[str]:
+        """Notes, and how what was read differs from what is pinned: nothing of it may pass in silence."""
+        differing = [f"{t.name} is not the pinned one: {what}" for t in self.tasks for what in t.differs or ()]
+        mute = [
+            f"{t.name}: {t.dropped_queries} queries have no text, left out" for t in self.tasks if t.dropped_queries
+        ]
+        return [*self.notes, *differing, *mute]
 
 
 def load_suite(selector: str) -> Suite:
     """A benchmark by name, or the folder of one data set, or a folder of such folders."""
+    base, mark, side = selector.rpartition("#")
+    if mark and side in (HELD_OUT, REST):
+        return _split(load_suite(base), base, side)
     if selector in NAMES:
         return Suite(selector, _read(data_set_folders(selector)), CALIBRATION)
+    if names := task_names(selector):
+        from harness.benchmarks.mteb_tasks import load_task
+
+        return Suite(selector, tuple(part for name in names for part in load_task(name)), COLPALI_TRAIN)
+    if selector in CALIBRATION_SETS:
+        from harness.benchmarks.calibration_sets import load_calibration_set
+
+        return Suite(selector, (load_calibration_set(selector),))
     folder = Path(selector)
     if not folder.is_dir():
-        near = difflib.get_close_matches(selector, NAMES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}, and folders in ViDoRe's layout"
+        near = difflib.get_close_matches(selector, [*NAMES, *selectors()], n=1)
+        hint = f"did you mean {near[0]}?" if near else "`harness list benchmarks` shows them; a folder is one too"
         raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
-    return Suite(folder.resolve().name, _read(data_sets(folder)))
+    own = folder / "calibration"
+    return Suite(folder.resolve().name, _read(data_sets(folder)), str(own) if (own / "corpus").is_dir() else None)
+
+
+def with_held_out(benchmark: str, calibration: str | None) -> tuple[str, str | None]:
+    """`--calibration held-out` as two benchmarks: what is left to evaluate, and what is calibrated on."""
+    if calibration != HELD_OUT or benchmark.endswith(f"#{REST}"):
+        return benchmark, None if calibration == HELD_OUT else calibration
+    return f"{benchmark}#{REST}", None
+
+
+def _split(suite: Suite, base: str, side: str) -> Suite:
+    from harness.benchmarks.parts import HELD_OUT_SHARE, SEED, hold_out, join
+
+    halves = [hold_out(task) for task in suite.tasks]
+    aside = [held for held, _ in halves]
+    if side == HELD_OUT:
+        return Suite(f"{suite.name}#{side}", (aside[0] if len(aside) == 1 else join(aside, f"{suite.name}-held-out"),))
+    pages, queries = sum(len(t.page_ids) for t in aside), sum(len(t.queries) for t in aside)
+    note = (
+        f"{pages} of {sum(len(t.page_ids) for t in suite.tasks)} pages of {suite.name} and their {queries} queries are "
+        f"held out to calibrate on ({HELD_OUT_SHARE:.0%}, seed {SEED}); the rest is evaluated: not figures of the whole"
+    )
+    return Suite(f"{suite.name}#{side}", tuple(rest for _, rest in halves), f"{base}#{HELD_OUT}", (note,))
 
 
 def _read(folders: Sequence[Path]) -> tuple[Benchmark, ...]:
@@ -39,8 +91,17 @@ def _read(folders: Sequence[Path]) -> tuple[Benchmark, ...]:
         task = read_folder(folder)
         if not task.page_ids or not task.queries:
             raise BenchmarkError(f"{folder} is empty: {len(task.page_ids)} pages, {len(task.queries)} queries")
-        tasks.append(replace(task, name=f"{folder.parent.name}/{folder.name}") if _is_embedded(folder) else task)
+        tasks.append(_as_pinned(task, folder) if _is_embedded(folder) else task)
     return tuple(tasks)
+
+
+def _as_pinned(task: Benchmark, folder: Path) -> Benchmark:
+    """An embedded data set, compared with the manifest beside it."""
+    benchmark, name = folder.parent.name, folder.name
+    pinned = json.loads((EMBEDDED / "manifest.json").read_text(encoding="utf-8"))[benchmark][name]
+    differs = [f"{part} hash to {task.content[part]}, {pinned[part]} is pinned" for part in pinned]
+    wrong = tuple(text for text, part in zip(differs, pinned, strict=True) if task.content[part] != pinned[part])
+    return replace(task, name=f"{benchmark}/{name}", differs=wrong)
 
 
 def _is_embedded(folder: Path) -> bool:

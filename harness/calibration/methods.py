@@ -51,7 +51,8 @@ def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
     if learners and setting.calibration is None:
         raise PruneBoardError(
             f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.suite.name} "
-            "brings none: name a benchmark with --calibration, give windows with layers=…, or leave these methods out"
+            "brings none: name a benchmark with --calibration, set some pages aside with --calibration held-out, "
+            "give windows with layers=…, or leave these methods out"
         )
 
 
@@ -73,6 +74,7 @@ def calibrated(
         task = calibration_task(setting.calibration)
         store = encode(setting.backbone, task, setting.stores, progress=setting.progress)
         check_disjoint(task.name, store.image_hashes, evaluated)
+        setting.say(f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by pixels)")
     if wants_window and bound is None:
         bound = _learned(setting, task, store)
     pages = []
@@ -116,6 +118,7 @@ def _record(
         "benchmark": task.name if task else None,
         "store": store.key if store else None,
         "content": dict(task.content) if task else {},
+        "evaluated_pages_among_them": 0 if store else None,  # `check_disjoint` lets nothing else pass
         "window": dict(bound.origin) if bound else None,
         "pages": pages,
         "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from harness.console import people, print_rows
+
+if TYPE_CHECKING:
+    from harness.store.reader import Store
 
 
 def encode(
     backbone: Annotated[str, typer.Option(help="Name, name=folder, name=id@revision (Hugging Face), or your_file.py.")],
-    benchmark: Annotated[Path, typer.Option(help="Folder in ViDoRe's layout: corpus, queries, qrels as parquet.")],
+    benchmark: Annotated[str, typer.Option(help="Name (`harness list benchmarks`), or folder in ViDoRe's layout.")],
     store: Annotated[
         Path | None, typer.Option(help="Folder of stores; default $PRUNEBOARD_STORES or the cache.")
     ] = None,
@@ -33,39 +37,47 @@ def encode(
     """
     from harness.backbones import registry
     from harness.backbones.contract import Options
-    from harness.benchmarks.folder import read_folder
+    from harness.benchmarks.suite import load_suite
     from harness.encode import default_root
     from harness.encode import encode as run
     from harness.progress import bar
 
-    pages = read_folder(benchmark)
-    if pages.dropped_queries:
-        people.print(f"{pages.dropped_queries} queries have no text and are left out")
+    suite = load_suite(benchmark)
+    for remark in suite.remarks():
+        people.print(escape(remark), soft_wrap=True)
     options = Options(device=device, dtype=dtype, max_visual_tokens=max_visual_tokens)
     loaded = registry.load(backbone, options)
     if attention_from is not None:
         from harness.backbones.attention_source import with_attention_from
 
         loaded = with_attention_from(loaded, attention_from)
-    result = run(
-        loaded,
-        pages,
-        store or default_root(),
-        vector_dtype=vectors,
-        batch_size=batch_size,
-        repair=repair,
-        progress=bar,
-    )
-    manifest = result.manifest
-    tokens = sum(shard.vectors for shard in manifest.shards.values())
-    files = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
-    row = {
-        "store": str(result.folder),
-        "pages": len(result),
-        "queries": len(result.query_ids),
-        "vectors": tokens,
-        "megabytes": round(sum(shard.bytes for shard in files) / 1e6, 1),
-        "signals": [f"{name} x {rows}" for name, rows in result.signals.items()],
-    }
+    rows = [
+        _row(
+            run(
+                loaded,
+                task,
+                store or default_root(),
+                vector_dtype=vectors,
+                batch_size=batch_size,
+                repair=repair,
+                progress=bar,
+            )
+        )
+        for task in suite.tasks
+    ]
     columns = {"pages": "pages", "queries": "queries", "vectors": "vectors", "megabytes": "MB", "signals": "signals"}
-    print_rows([row], columns, title=str(result.folder), as_json=as_json)
+    title = rows[0]["store"] if len(rows) == 1 else f"{len(rows)} stores"
+    print_rows(rows, columns if len(rows) == 1 else {"store": "store"} | columns, title=title, as_json=as_json)
+
+
+def _row(made: Store) -> dict[str, Any]:
+    manifest = made.manifest
+    files = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
+    return {
+        "store": str(made.folder),
+        "pages": len(made),
+        "queries": len(made.query_ids),
+        "vectors": sum(shard.vectors for shard in manifest.shards.values()),
+        "megabytes": round(sum(shard.bytes for shard in files) / 1e6, 1),
+        "signals": [f"{name} x {rows}" for name, rows in made.signals.items()],
+    }

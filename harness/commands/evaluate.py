@@ -18,14 +18,20 @@ NANO_NOTE = (
     "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
     "and do not speak for backbones of ColPali's scale"
 )
+NANO_ELSEWHERE = (
+    "nano has learned to read minidocs' drawn pages and nothing else: on other pages it retrieves badly, so that "
+    "retention says little. Use colpali, colqwen2 or another visual backbone, or minilm where pages have text"
+)
 
 
 def evaluate(
     backbone: Annotated[
         str | None, typer.Option(help="Name, name=folder, name=id@revision, or your_file.py. Default: nano.")
     ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Name or folder in ViDoRe's layout. Default: minidocs.")] = None,
-    calibration: Annotated[str | None, typer.Option(help="Benchmark to calibrate on. Default: its own.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Name, MTEB task or folder. Default: minidocs.")] = None,
+    calibration: Annotated[
+        str | None, typer.Option(help="Benchmark to calibrate on, or held-out. Default: its own.")
+    ] = None,
     pruner: Annotated[
         list[str] | None, typer.Option(help="Name, name(param=value) or file.py; repeatable. Default: all.")
     ] = None,
@@ -46,6 +52,9 @@ def evaluate(
     store: Annotated[Path | None, typer.Option(help="Folder of stores.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. Default: runs/<what it is>.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    mteb_results: Annotated[
+        Path | None, typer.Option(help="Also let mteb score every cell, and keep its result files here.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no plan.")] = False,
 ) -> None:
@@ -77,7 +86,7 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = out or Path("runs") / run_name(settings)
-    places = Places(store or default_root(), folder, workers or os.cpu_count() or 1)
+    places = Places(store or default_root(), folder, workers or os.cpu_count() or 1, mteb_results)
     if not quiet:
         _announce(settings, places.workers, folder)
     hush = quiet or as_json
@@ -90,10 +99,13 @@ def evaluate(
     if as_json:
         import json
 
-        print(json.dumps({"run": str(folder), "rows": found.rows, "failures": found.failures}, indent=1))
+        report = {"run": str(folder), "rows": found.rows, "failures": found.failures, "remarks": found.remarks}
+        print(json.dumps(report, indent=1))
     else:
         _show(settings, found.rows)
         output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
+    for remark in found.remarks:
+        people.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     for method, reason in found.failures.items():
         people.print(f"[bold red]failed[/] {escape(method)}: {escape(reason)}", soft_wrap=True)
     if found.failures:
@@ -108,7 +120,10 @@ def _announce(settings: Config, workers: int, folder: Path) -> None:
         soft_wrap=True,
     )
     if settings.backbone == "nano":
-        people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
+        from harness.benchmarks.embedded import NAMES
+
+        at_home = settings.benchmark in NAMES
+        people.print(f"[dim]{NANO_NOTE}[/]" if at_home else f"[yellow]{NANO_ELSEWHERE}[/]", soft_wrap=True)
 
 
 def _show(settings: Config, rows: list[dict]) -> None:

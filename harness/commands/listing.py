@@ -51,13 +51,15 @@ def backbones(
     as_json: Json = False,
 ) -> None:
     """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
+    from harness.backbones.contract import VISUAL
     from harness.backbones.registry import catalogue
 
     rows = [
-        {"name": entry.name, **entry.options, "source": entry.source, "place": entry.place}
+        {"name": entry.name, "kind": VISUAL, **entry.options, "source": entry.source, "place": entry.place}
         for entry in catalogue(backbone).values()
     ]
-    columns = {"name": "backbone", "checkpoint": "checkpoint", "layers": "layers", "dim": "dim", "signals": "signals"}
+    columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "vectors of", "layers": "layers", "dim": "dim"}
+    columns |= {"signals": "signals"}
     print_rows(rows, columns, title=f"{len(rows)} backbones", as_json=as_json)
 
 
@@ -87,20 +89,17 @@ def experiments(as_json: Json = False) -> None:
 
 @app.command()
 def benchmarks(as_json: Json = False) -> None:
-    """Benchmarks that come with the project. Any folder in ViDoRe's layout is one too: --benchmark FOLDER."""
-    from pyarrow.parquet import ParquetFile
+    """Benchmarks and their tasks, and whether they are on this machine. Any folder in ViDoRe's layout is one too."""
+    from harness.benchmarks.listing import rows
 
-    from harness.benchmarks.embedded import NAMES, data_set_folders
-
-    rows = []
-    for name, parts in NAMES.items():
-        for folder in data_set_folders(name) if parts == (name,) else []:
-            files = {
-                part: [ParquetFile(file) for file in sorted((folder / part).glob("test-*.parquet"))]
-                for part in ("corpus", "queries", "qrels")
-            }
-            count = {part: sum(file.metadata.num_rows for file in found) for part, found in files.items()}
-            spoken = {str(row) for file in files["queries"] for row in file.read(columns=["language"])["language"]}
-            rows.append({"benchmark": name, "data_set": folder.name, **count, "languages": sorted(spoken)})
-    columns = {"benchmark": "benchmark", "data_set": "data set", "corpus": "pages", "queries": "queries"}
-    print_rows(rows, columns | {"qrels": "qrels", "languages": "languages"}, title="benchmarks", as_json=as_json)
+    found = rows()
+    shown: list[dict] = []
+    for row in [] if as_json else found:  # a line for each benchmark, its tasks indented below it
+        if not shown or row["benchmark"] != shown[-1]["benchmark"]:
+            shown.append({"benchmark": row["benchmark"], "name": [row["benchmark"] or "tasks that are not public"]})
+        spoken = row["languages"] if len(row["languages"]) <= 6 else [f"{len(row['languages'])} languages"]
+        about = [", ".join(spoken), f"revision {row['revision'][:7]}" if row["revision"] else ""]
+        lines = [f"  {row['task']}", *(["    " + "; ".join(filter(None, about))] if any(about) else [])]
+        shown.append({**row, "name": lines})
+    columns = {"name": "benchmark and tasks", "pages": "pages", "queries": "queries", "cached": "here"}
+    print_rows(found if as_json else shown, columns, title="benchmarks", as_json=as_json, stacked=("name",))

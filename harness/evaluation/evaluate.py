@@ -11,7 +11,7 @@ from typing import Any
 from harness.backbones import registry
 from harness.backbones.contract import Options
 from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.suite import Suite, load_suite
+from harness.benchmarks.suite import Suite, load_suite, with_held_out
 from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode
 from harness.evaluation.config import Config
@@ -34,6 +34,8 @@ class Evaluation:
     run: RunFolder
     rows: list[dict]
     failures: dict[str, str]
+    remarks: list[str]
+    """What a reader of the figures must know: held-out pages, queries left out, data that is not the pinned one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Places:
     stores: Path
     run: Path
     workers: int
+    mteb_results: Path | None = None
+    """Where mteb's own result files go, if they are wanted."""
 
 
 def evaluate(
@@ -56,8 +60,10 @@ def evaluate(
     setting = Setting(config, suite, backbone, places.stores, progress, say)
     require_calibration(setting, methods)
     run = RunFolder.begin(places.run, config)
+    for remark in suite.remarks():
+        run.log(remark)
     stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
-    methods = refuse_unfit(methods, next(iter(stores.values())))
+    methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
@@ -67,7 +73,26 @@ def evaluate(
         failures |= _evaluate_task(config, task, stores[task.name], able, run, places, progress)
     run.write_json("failures.json", failures)
     rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)
-    return Evaluation(run, rows, failures)
+    if places.mteb_results:
+        from harness.mteb_bridge import write_results
+
+        able = [m for m in methods if m.text not in failures]
+        write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
+    return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:
+    """Methods that were named stay, with the reason why they fail. Of `every built-in` those that cannot run on this
+    retriever were not asked for: they are left out, and that is said.
+    """
+    if config.pruners:
+        return methods
+    for method in methods:
+        if method.failure is not None:
+            run.log(f"left out: {method.failure}")
+    if unfit := [method.text for method in methods if method.failure is not None]:
+        say(f"left out, because {config.backbone} lacks what they need: {', '.join(unfit)}")
+    return [method for method in methods if method.failure is None]
 
 
 def _estimate(
@@ -142,4 +167,6 @@ def run_name(config: Config) -> str:
 
 def with_overrides(config: Config, **given: Any) -> Config:
     """`config` with the settings that were given."""
-    return replace(config, **{name: value for name, value in given.items() if value is not None})
+    config = replace(config, **{name: value for name, value in given.items() if value is not None})
+    benchmark, calibration = with_held_out(config.benchmark, config.calibration)
+    return replace(config, benchmark=benchmark, calibration=calibration)

@@ -70,7 +70,8 @@ def _data_set(task: Benchmark, store: Store) -> dict[str, Any]:
     judged = [query for query in store.query_ids if any(grade > 0 for grade in task.qrels.get(query, {}).values())]
     return {
         "store": store.key,
-        "revision": getattr(task, "revision", None),
+        "revision": task.revision,
+        "pinned": "nothing is pinned" if task.differs is None else list(task.differs) or "as pinned",
         "pages": len(task.page_ids),
         "queries": len(judged),
         "languages": sorted({task.languages.get(query, "") for query in judged} - {""}),

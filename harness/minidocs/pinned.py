@@ -1,15 +1,14 @@
 """The benchmark on disk: ViDoRe's parquet layout, one folder a dataset, and `manifest.json` with content hashes.
 
 What is evaluated is what is pinned here, never a fresh rendering: another version of FreeType may draw another pixel.
-Hashes are of contents as read (pixels, texts, grades), so that recompressing a file changes nothing.
+Hashes are those of `harness/benchmarks/content.py`, so every reader sees whether these are the pinned files.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 from PIL import Image
 
+from harness.benchmarks.folder import read_folder
 from pruners.core.errors import PruneBoardError
 
 from .benchmark import BENCHMARKS, Dataset, Recipe, build
@@ -46,21 +46,6 @@ class Content:
     images: dict[int, Image.Image]
     queries: list[dict[str, Any]]
     qrels: dict[int, dict[int, int]]
-
-    def hashes(self) -> dict[str, str]:
-        return {
-            "corpus": _sha256(f"{page}\0{page_hash(image)}" for page, image in sorted(self.images.items())),
-            "queries": _sha256("\0".join(map(str, row.values())) for row in self.queries),
-            "qrels": _sha256(
-                f"{q}\0{p}\0{grade}" for q, row in sorted(self.qrels.items()) for p, grade in sorted(row.items())
-            ),
-        }
-
-
-def page_hash(image: Image.Image) -> str:
-    """Identity of a page: its size and RGB pixels."""
-    rgb = image.convert("RGB")
-    return hashlib.sha256(f"{rgb.size}".encode() + rgb.tobytes()).hexdigest()
 
 
 def drawn(data: Dataset) -> Content:
@@ -109,11 +94,17 @@ def recipes() -> Iterator[tuple[str, Recipe]]:
 
 def write_all(root: Path = DATA) -> None:
     """Draw every dataset and pin it."""
+    for benchmark, recipe in recipes():
+        _write(drawn(build(recipe)), benchmark, recipe, folder_of(benchmark, recipe.name, root))
+    pin(root)
+
+
+def pin(root: Path = DATA) -> None:
+    """Write the manifest of the files that are there."""
     hashes: dict[str, dict[str, dict[str, str]]] = {}
     for benchmark, recipe in recipes():
-        content = drawn(build(recipe))
-        _write(content, benchmark, recipe, folder_of(benchmark, recipe.name, root))
-        hashes.setdefault(benchmark, {})[recipe.name] = content.hashes()
+        content = read_folder(folder_of(benchmark, recipe.name, root)).content
+        hashes.setdefault(benchmark, {})[recipe.name] = dict(content)
     (root / "manifest.json").write_text(json.dumps(hashes, indent=2) + "\n")
 
 
@@ -157,10 +148,3 @@ def _png(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
-
-
-def _sha256(lines: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line.encode() + b"\n")
-    return digest.hexdigest()

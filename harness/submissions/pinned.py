@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness import parquet
-from harness.benchmarks.folder import qrels_hash
+from harness.benchmarks.content import qrels_hash
 from harness.benchmarks.tables import PAGES, QRELS
 from harness.submissions.entry import read_model
 from harness.submissions.schema import Benchmark, DataSet

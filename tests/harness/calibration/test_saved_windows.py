@@ -75,7 +75,8 @@ def test_a_file_given_as_window_is_the_same(place: Path) -> None:
 def test_without_a_saved_one_the_window_is_measured_on_the_calibration_set(place: Path) -> None:
     window, said = run(place, "d", "run-d", calibration=str(place / "calibration"), window_pairs=25)
     assert (window["source"], window["pairs"]) == ("sr-guided", 25)
-    assert "SR-guided on 25 pairs of calibration" in said[0]
+    assert "30 pages, none of which is evaluated" in said[0]
+    assert "SR-guided on 25 pairs of calibration" in said[1]
 
 
 @pytest.mark.parametrize("field", ["name", "revision", "layers", "signals_from", "page_prompt"])

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
 from toy import write_backbone, write_data_set
 
 from harness.benchmarks.embedded import EMBEDDED
+from harness.benchmarks.folder import PAGE_ID, QUERY_ID
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,8 @@ def part_of(data_set: str, folder: Path, pages: int) -> Path:
         part: pa.concat_tables([pq.read_table(file) for file in sorted((EMBEDDED / data_set / part).glob("*.parquet"))])
         for part in ("corpus", "queries", "qrels")
     }
-    ids = {
-        part: next(n for n in ("_id", "id", f"{part}-id", "query-id") if n in tables[part].column_names)
-        for part in ("corpus", "queries")
-    }
-    ids["corpus"] = next(n for n in ("_id", "id", "corpus-id") if n in tables["corpus"].column_names)
+    names = {"corpus": PAGE_ID, "queries": QUERY_ID}
+    ids = {part: next(n for n in known if n in tables[part].column_names) for part, known in names.items()}
     kept = list(dict.fromkeys(map(str, tables["qrels"]["corpus-id"].to_pylist())))[:pages]
     as_text = {part: pc.cast(tables[part][column], pa.string()) for part, column in ids.items()}
     gold = tables["qrels"].filter(pc.is_in(pc.cast(tables["qrels"]["corpus-id"], pa.string()), pa.array(kept)))

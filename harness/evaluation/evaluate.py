@@ -63,6 +63,7 @@ def evaluate(
     for remark in suite.remarks():
         run.log(remark)
     stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
+    _same_stores(run, stores)
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
@@ -79,6 +80,17 @@ def evaluate(
         able = [m for m in methods if m.text not in failures]
         write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _same_stores(run: RunFolder, stores: dict[str, Store]) -> None:
+    """A run goes on only with what it began with: new weights or new pages under the old names are another run."""
+    before = run.read_json("stores.json") or {}
+    changed = [name for name, store in stores.items() if before.get(name, {}).get("store", store.key) != store.key]
+    if changed:
+        raise PruneBoardError(
+            f"{run.folder} was begun with another checkpoint or other pages ({', '.join(changed)} changed since); "
+            "choose another --out, or delete the folder"
+        )
 
 
 def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:

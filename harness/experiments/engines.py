@@ -1,10 +1,11 @@
 """Ways to search a multi-vector index, all exact: numpy and torch here, LanceDB and Qdrant as real engines (extra
-`engines`). Each writes an index to disk, loads it again, and answers one query at a time."""
+`engines`). Each loads an index that was written to disk, and answers one query at a time."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,50 +65,60 @@ def load_lancedb(folder: Path) -> Search:
 
     def search(query: np.ndarray, k: int) -> list[int]:
         # without an index this is a flat, exact search; unit vectors make cosine and dot product the same
-        return table.search(query).distance_type("cosine").limit(k).select(["page"]).to_arrow()["page"].to_pylist()
+        return (
+            table.search(query)
+            .distance_type("cosine")
+            .limit(k)
+            .select(["page", "_distance"])
+            .to_arrow()["page"]
+            .to_pylist()
+        )
 
     return search
-
-
-def write_qdrant(folder: Path, pages: Sequence[np.ndarray]) -> None:
-    from qdrant_client import QdrantClient, models
-
-    client = QdrantClient(path=str(folder))
-    several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    size = models.VectorParams(size=pages[0].shape[1], distance=models.Distance.DOT, multivector_config=several)
-    client.create_collection("pages", vectors_config=size)
-    points = [models.PointStruct(id=i, vector=page.tolist()) for i, page in enumerate(pages)]
-    client.upsert("pages", points)
-    client.close()
 
 
 def load_qdrant(folder: Path) -> Search:
-    from qdrant_client import QdrantClient
+    """Qdrant's local mode, in memory: on disk it commits every page by itself, which says nothing about the server."""
+    from qdrant_client import QdrantClient, models
 
-    client = QdrantClient(path=str(folder))
+    vectors, offsets = np.load(folder / "vectors.npy").astype(np.float32), np.load(folder / "offsets.npy")
+    client = QdrantClient(":memory:")
+    several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+    size = models.VectorParams(size=vectors.shape[1], distance=models.Distance.DOT, multivector_config=several)
+    client.create_collection("pages", vectors_config=size)
+    points = [models.PointStruct(id=i, vector=page.tolist()) for i, page in enumerate(np.split(vectors, offsets[1:-1]))]
+    client.upsert("pages", points)
 
     def search(query: np.ndarray, k: int) -> list[int]:
-        return [point.id for point in client.query_points("pages", query=query.tolist(), limit=k).points]  # type: ignore[misc]
+        return [int(point.id) for point in client.query_points("pages", query=query.tolist(), limit=k).points]
 
-    search.close = client.close  # type: ignore[attr-defined]
     return search
 
 
-ENGINES: dict[str, tuple[Callable[[Path, Sequence[np.ndarray]], None], Callable[[Path], Search], str | None]] = {
-    "numpy, exact": (write_numpy, load_numpy, None),
-    "torch, exact": (write_numpy, load_torch, None),
-    "LanceDB, flat": (write_lancedb, load_lancedb, "lancedb"),
-    "Qdrant, local mode": (write_qdrant, load_qdrant, "qdrant_client"),
+@dataclass(frozen=True)
+class Engine:
+    """How an index is written and loaded, the package that needs, and whether its files are the engine's own."""
+
+    write: Callable[[Path, Sequence[np.ndarray]], None]
+    load: Callable[[Path], Search]
+    package: str | None = None
+    own_files: bool = True
+
+
+ENGINES = {
+    "numpy, exact": Engine(write_numpy, load_numpy),
+    "torch, exact": Engine(write_numpy, load_torch),
+    "LanceDB, flat": Engine(write_lancedb, load_lancedb, "lancedb"),
+    "Qdrant, local mode": Engine(write_numpy, load_qdrant, "qdrant_client", own_files=False),
 }
-"""Name -> how to write an index, how to load it, and the package it needs."""
 
 
-def available() -> tuple[dict[str, Any], list[str]]:
+def available() -> tuple[dict[str, Engine], list[str]]:
     """The engines that are installed, and a sentence for each that is not."""
-    here = {n: e for n, e in ENGINES.items() if e[2] is None or importlib.util.find_spec(e[2])}
+    here = {n: e for n, e in ENGINES.items() if e.package is None or importlib.util.find_spec(e.package)}
     missing = [
-        f"{name} is left out: {package} is not installed (pip install 'pruneboard[engines]')"
-        for name, (_, _, package) in ENGINES.items()
+        f"{name} is left out: {engine.package} is not installed (pip install 'pruneboard[engines]')"
+        for name, engine in ENGINES.items()
         if name not in here
     ]
     return here, missing

@@ -73,6 +73,7 @@ def evaluate(
         raise PruneBoardError(
             f"{config.backbone} gives no prompt vectors, so there is nothing more to index: use visual"
         )
+    _same_stores(run, stores)
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
@@ -90,6 +91,17 @@ def evaluate(
         settings = config.budgets, config.seed, places.workers
         write_results(places.mteb_results, suite.tasks, stores, able, *settings, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _same_stores(run: RunFolder, stores: dict[str, Store]) -> None:
+    """A run goes on only with what it began with: new weights or new pages under the old names are another run."""
+    before = run.read_json("stores.json") or {}
+    changed = [name for name, store in stores.items() if before.get(name, {}).get("store", store.key) != store.key]
+    if changed:
+        raise PruneBoardError(
+            f"{run.folder} was begun with another checkpoint or other pages ({', '.join(changed)} changed since); "
+            "choose another --out, or delete the folder"
+        )
 
 
 def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:

@@ -13,6 +13,7 @@ from harness.commands import (
     check,
     encode,
     evaluate,
+    import_,
     import_vectors,
     listing,
     new_pruner,
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
 app.command()(encode.encode)
+app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
 app.command()(submit.submit)

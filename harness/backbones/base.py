@@ -171,8 +171,13 @@ class EngineBackbone:
         return {name: tensor.to(self.device) for name, tensor in inputs.items()}
 
 
-def load_engine_model(model_class: Any, checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
-    """`from_pretrained` of an engine class, from files on disk only, with nothing lost on the way."""
+def load_engine_model(
+    model_class: Any, checkpoint: Checkpoint, dtype: torch.dtype, unused: tuple[str, ...] = ("lm_head.weight",)
+) -> Any:
+    """`from_pretrained` of a model class, from files on disk only, with nothing lost on the way.
+
+    `unused` are parts of names of weights that may be absent, because nothing here uses them.
+    """
     with _quiet_transformers():
         model, info = model_class.from_pretrained(
             str(checkpoint.folder),
@@ -183,7 +188,7 @@ def load_engine_model(model_class: Any, checkpoint: Checkpoint, dtype: torch.dty
             output_loading_info=True,
         )
     mismatched = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
-    absent = sorted({key for key in info["missing_keys"] if not key.endswith("lm_head.weight")} | mismatched)
+    absent = sorted({key for key in info["missing_keys"] if not any(part in key for part in unused)} | mismatched)
     if absent and checkpoint.base is None:
         raise CheckpointError(
             f"checkpoint {checkpoint.name!r} has no fitting weights for {_some(absent)}; they would be random. "

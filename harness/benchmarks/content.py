@@ -58,6 +58,16 @@ def image_hash(image: Image.Image) -> str:
     return f"sha256-{digest.hexdigest()}"
 
 
+def texts_hash(texts: Iterable[str]) -> str:
+    """Of the texts of pages, in order."""
+    return _sha256(texts)
+
+
+def text_hash(text: str) -> str:
+    """Of one page's text, of another form than a picture's."""
+    return f"text-sha256-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
 def _sha256(lines: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for line in lines:

@@ -1,6 +1,6 @@
 """A benchmark: pages, queries, relevance; and the reader of a local folder in ViDoRe's layout.
 
-    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}
+    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}; text, for backbones that read it
     <folder>/queries/test-*.parquet    id (or _id, query-id), text (or query)
     <folder>/qrels/test-*.parquet      query-id, corpus-id, score
 
@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from PIL import Image, UnidentifiedImageError
 
-from harness.benchmarks.content import content_hashes, file_hash
+from harness.benchmarks.content import content_hashes, file_hash, texts_hash
 from harness.benchmarks.embedded import BenchmarkError
 
 PAGE_ID = ("_id", "id", "corpus-id")
@@ -52,6 +52,8 @@ class Benchmark:
     """The revision that was asked for, where there is one."""
     differs: tuple[str, ...] | None = None
     """How what was read differs from what is pinned under this name; None if nothing is pinned."""
+    text: Callable[[int], str] | None = None
+    """The text of the page at an index of `page_ids`, where the corpus has such a column; `content` then hashes it."""
 
 
 def read_folder(folder: Path, split: str = "test") -> Benchmark:
@@ -60,6 +62,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     if not folder.is_dir():
         raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
     corpus = _Corpus(_parquet_files(folder, "corpus", split))
+    texts = _read_page_texts(_parquet_files(folder, "corpus", split))
     queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
     qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
     known = set(corpus.ids)
@@ -73,9 +76,13 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         queries=queries,
         qrels=qrels,
         file_hashes=tuple(corpus.files),
-        content=content_hashes(corpus.ids, corpus.files, queries, languages, qrels),
+        content={
+            **content_hashes(corpus.ids, corpus.files, queries, languages, qrels),
+            **({} if texts is None else {"text": texts_hash(texts)}),
+        },
         languages=languages,
         dropped_queries=dropped,
+        text=None if texts is None else texts.__getitem__,
     )
 
 
@@ -120,6 +127,13 @@ def decode_page(page: str, encoded: bytes | None) -> Image.Image:
 
 def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
+
+
+def _read_page_texts(files: Sequence[Path]) -> list[str] | None:
+    """The pages' texts in order, or None if a corpus file has no such column."""
+    if not all("text" in pq.read_schema(path).names for path in files):
+        return None
+    return [text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist()]
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from harness.console import output, people
+from harness.console import output, people, print_rows
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 NANO_NOTE = (
     "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
     "and do not speak for backbones of ColPali's scale"
+)
+NANO_ELSEWHERE = (
+    "nano has learned to read minidocs' drawn pages and nothing else: on other pages it retrieves badly, so that "
+    "retention says little. Use colpali, colqwen2 or another visual backbone, or minilm where pages have text"
 )
 
 
@@ -30,6 +34,10 @@ def evaluate(
     ] = None,
     pruner: Annotated[
         list[str] | None, typer.Option(help="Name, name(param=value) or file.py; repeatable. Default: all.")
+    ] = None,
+    partner: Annotated[
+        list[str] | None,
+        typer.Option(help="Fixed-ratio method evaluated at the ratio that docpruner(z=…) keeps. Default: its scorer."),
     ] = None,
     budgets: Annotated[str | None, typer.Option(help="standard, sweep, or fractions: 0.05,0.1,0.2.")] = None,
     trials: Annotated[int | None, typer.Option(help="Seeds of stochastic methods. Default: as each says.")] = None,
@@ -68,6 +76,7 @@ def evaluate(
         benchmark=benchmark,
         calibration=calibration,
         pruners=tuple(pruner) if pruner else None,
+        partners=tuple(partner) if partner else None,
         budgets=parse_budgets(budgets) if budgets else None,
         trials=trials,
         window=window,
@@ -111,7 +120,10 @@ def _announce(settings: Config, workers: int, folder: Path) -> None:
         soft_wrap=True,
     )
     if settings.backbone == "nano":
-        people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
+        from harness.benchmarks.embedded import NAMES
+
+        at_home = settings.benchmark in NAMES
+        people.print(f"[dim]{NANO_NOTE}[/]" if at_home else f"[yellow]{NANO_ELSEWHERE}[/]", soft_wrap=True)
 
 
 def _show(settings: Config, rows: list[dict]) -> None:
@@ -128,7 +140,7 @@ def _show(settings: Config, rows: list[dict]) -> None:
         for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
             table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=heading != "method")
         table.columns[1].min_width = 17  # the longest built-in name
-        for row in (row for row in rows[1:] if row["budget"] == budget):
+        for row in (row for row in rows[1:] if row["budget"] == budget and "native" not in row):
             low, high = row["retention_interval"]
             ms = row["prune_ms_per_page"]
             table.add_row(
@@ -144,8 +156,39 @@ def _show(settings: Config, rows: list[dict]) -> None:
             )
         output.print(table)
         output.print()
+    _show_native([row for row in rows if "native" in row])
     output.print(
         "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
         "vectors. KB, ms: index size and pruning time a page. Equal ranks: the 95 % interval of the difference to the "
         "first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
     )
+
+
+def _show_native(rows: list[dict]) -> None:
+    """Methods at their native threshold, each above the fixed-ratio methods at the same realised ratio."""
+    if not rows:
+        return
+    title = "native thresholds, and fixed-ratio partners at the same realised ratio on every data set"
+    output.print(f"[bold]{title}[/]")
+    columns = {
+        "method": "method",
+        "kept": "kept",
+        "ndcg": "NDCG@5",
+        "retention": "retention \\[95 %]",
+        "gap": "native −",
+    }
+    shown = []
+    for row in rows:
+        low, high = row["retention_interval"]
+        gap = row["native_minus_partner"]
+        shown.append(
+            {
+                "method": row["method"],
+                "kept": f"{100 * row['realised']:.2f}",
+                "ndcg": f"{row['ndcg@5']:.4f}",
+                "retention": f"{row['retention']:.1f} [{low:.1f}, {high:.1f}]",
+                "gap": f"{gap[0]:+.1f} [{gap[1]:+.1f}, {gap[2]:+.1f}]" if gap else "",
+            }
+        )
+    print_rows(shown, columns, title="", as_json=False)
+    output.print()

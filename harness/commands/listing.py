@@ -51,13 +51,15 @@ def backbones(
     as_json: Json = False,
 ) -> None:
     """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
+    from harness.backbones.contract import VISUAL
     from harness.backbones.registry import catalogue
 
     rows = [
-        {"name": entry.name, **entry.options, "source": entry.source, "place": entry.place}
+        {"name": entry.name, "kind": VISUAL, **entry.options, "source": entry.source, "place": entry.place}
         for entry in catalogue(backbone).values()
     ]
-    columns = {"name": "backbone", "checkpoint": "checkpoint", "layers": "layers", "dim": "dim", "signals": "signals"}
+    columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "vectors of", "layers": "layers", "dim": "dim"}
+    columns |= {"signals": "signals"}
     print_rows(rows, columns, title=f"{len(rows)} backbones", as_json=as_json)
 
 

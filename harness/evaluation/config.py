@@ -34,6 +34,8 @@ class Config:
     """Benchmark that adaptive methods and windows are calibrated on; None: the one that belongs to `benchmark`."""
     pruners: tuple[str, ...] = ()
     """Text forms; none: every built-in method."""
+    partners: tuple[str, ...] = ()
+    """Fixed-ratio methods evaluated at the ratio that native ones (`docpruner(z=0)`) keep; none: the scorer of each."""
     budgets: tuple[float, ...] = STANDARD
     trials: int | None = None
     """Seeds of stochastic methods; None: as many as each method says."""

@@ -16,6 +16,7 @@ from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
+from harness.evaluation.native import add_partners, at_realised_ratio
 from harness.evaluation.record import write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
@@ -53,7 +54,7 @@ def evaluate(
 ) -> Evaluation:
     """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
     suite = load_suite(config.benchmark)
-    methods = choose_methods(config.pruners, config.trials)
+    methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
     setting = Setting(config, suite, backbone, places.stores, progress, say)
@@ -62,7 +63,7 @@ def evaluate(
     for remark in suite.remarks():
         run.log(remark)
     stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
-    methods = refuse_unfit(methods, next(iter(stores.values())))
+    methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
@@ -78,6 +79,20 @@ def evaluate(
         able = [m for m in methods if m.text not in failures]
         write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:
+    """Methods that were named stay, with the reason why they fail. Of `every built-in` those that cannot run on this
+    retriever were not asked for: they are left out, and that is said.
+    """
+    if config.pruners:
+        return methods
+    for method in methods:
+        if method.failure is not None:
+            run.log(f"left out: {method.failure}")
+    if unfit := [method.text for method in methods if method.failure is not None]:
+        say(f"left out, because {config.backbone} lacks what they need: {', '.join(unfit)}")
+    return [method for method in methods if method.failure is None]
 
 
 def _estimate(
@@ -121,6 +136,7 @@ def _evaluate_task(
     left_out = len(store.query_ids) - len(evaluator.evaluate.query_ids)
     if left_out:
         run.log(f"{task.name}: {left_out} queries have no relevant page and are left out")
+    missing, lost = at_realised_ratio(missing, methods, store, config.seed, task.name, progress)
     job = Job(
         store,
         tuple(missing),
@@ -140,7 +156,7 @@ def _evaluate_task(
             advance(1)
     run.add_timings(task.name, scores.milliseconds)
     run.log(f"{task.name}: {len(missing)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
-    return scores.failures
+    return {**scores.failures, **lost}
 
 
 def run_name(config: Config) -> str:

@@ -55,6 +55,8 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "diagnostic": declaration.diagnostic,
         "needs": list(pruner.needs),
         "trials": method.trials,
+        "native": method.native,
+        "partner_of": method.partner_of,
         "parameters": _parameters(pruner),
         "composition": str(pruner.made() if isinstance(pruner, Preset) else pruner),
         "thresholds": thresholds(pruner),

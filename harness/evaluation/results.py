@@ -55,10 +55,12 @@ class TaskEvaluator:
         return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
-        text = method.text
+        text, at = method.text, method.budgets(budgets)
         shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
         stored = scores.vectors[text], scores.bits[text]
-        return self._result(text, budgets, scores.by_method[text], scores, *stored, shared, kind)
+        if method.native:  # its budget is what it kept
+            at = (float(stored[0].sum(-1).mean()) / float(scores.full_vectors.sum()),)
+        return self._result(text, at, scores.by_method[text], scores, *stored, shared, kind)
 
     def _result(
         self,

@@ -77,8 +77,9 @@ def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskSc
     for page in pages:
         failures = {**page.failures, **failures}  # the first page's reason stays
     found = TaskScores(scores[0], np.array([page.full_vectors for page in pages]), failures=failures)
-    start, budgets = 0, len(job.budgets)
+    start = 0
     for i, method in enumerate(job.methods):
+        budgets = len(method.budgets(job.budgets))
         stop = start + method.trials * budgets
         if method.text not in failures:
             shape = (method.trials, budgets)
@@ -95,7 +96,7 @@ def score_one(job: Job, index: int) -> PageScores:
     page = job.store.page(index)
     results: list[Subset | Merged] = []
     rows: list[int] = []  # which cells the results fill
-    cells = sum(method.trials for method in job.methods) * len(job.budgets)
+    cells = sum(method.trials * len(method.budgets(job.budgets)) for method in job.methods)
     vectors, bits = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
     seconds, failures = np.zeros(len(job.methods)), {}
     cell = 0
@@ -103,18 +104,19 @@ def score_one(job: Job, index: int) -> PageScores:
         queries = None
         if isinstance(method.pruner, Diagnostic):
             queries = [job.store.query(query) for query in job.gold.get(index, [])]
+        budgets = method.budgets(job.budgets)
         start = time.perf_counter()
         for trial in range(method.trials):
             try:
-                result = prune(method.pruner, page, job.budgets, seed=job.seed, trial=trial, queries=queries)
+                result = prune(method.pruner, page, budgets, seed=job.seed, trial=trial, queries=queries)
             except PrunerError as error:
                 failures[method.text] = str(error)
             else:
-                span = slice(cell, cell + len(job.budgets))
+                span = slice(cell, cell + len(budgets))
                 vectors[span], bits[span] = _stored(result, page.vectors.shape[1])
                 results.append(result)
-                rows += range(cell, cell + len(job.budgets))
-            cell += len(job.budgets)
+                rows += range(cell, cell + len(budgets))
+            cell += len(budgets)
         seconds[i] = time.perf_counter() - start
     scores = np.full((1 + cells, len(job.queries)), np.nan, np.float32)
     scores[[0, *(1 + row for row in rows)]] = score_page(page.vectors, results, job.queries)

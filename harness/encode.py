@@ -37,7 +37,7 @@ def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies."""
     card = backbone.card.as_dict()
     card.pop("checkpoint")
-    parts = ("corpus", "queries", *(["text"] if backbone.card.kind == TEXT_TOKENS else []))
+    parts = ("corpus", "queries", *(["texts"] if backbone.card.kind == TEXT_TOKENS else []))
     content = {part: benchmark.content[part] for part in parts}
     return {"backbone": card, "benchmark": {"name": benchmark.name, **content}}
 
@@ -104,14 +104,14 @@ def page_reader(backbone: Backbone, benchmark: Benchmark) -> PageReader:
             return image, lambda: image_hash(image)
 
         return read_image
-    if (text := benchmark.text) is None:
+    if (texts := benchmark.texts) is None:
         raise BenchmarkError(
             f"{backbone.card.name} reads the text of pages, and {benchmark.name} has none. `harness import` keeps the "
             "text of PDFs (of scans with --ocr); or choose a visual backbone"
         )
 
     def read_text(index: int) -> tuple[Any, Callable[[], str]]:
-        found = text(index)
+        found = texts[index]
         # Nothing was read of a page without text; two such pages are the same only if they look the same.
         return found, lambda: text_hash(found) if found.strip() else image_hash(benchmark.image(index))
 
@@ -176,7 +176,7 @@ def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
 
 def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
     benchmark = manifest.identity.get("benchmark", {})
-    corpus = benchmark.get("corpus"), benchmark.get("text")
+    corpus = benchmark.get("corpus"), benchmark.get("texts")
     backbone = manifest.identity.get("backbone")
     return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
 

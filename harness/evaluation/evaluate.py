@@ -77,7 +77,8 @@ def evaluate(
         from harness.mteb_bridge import write_results
 
         able = [m for m in methods if m.text not in failures]
-        write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
+        settings = config.budgets, config.seed, places.workers
+        write_results(places.mteb_results, suite.tasks, stores, able, *settings, progress)
     return Evaluation(run, rows, failures, suite.remarks())
 
 

@@ -1,8 +1,8 @@
 """A store, a pruner and a budget as a retriever that mteb can search.
 
 A store is replayed, never encoded again, and its scores are those of `harness evaluate`, bit for bit: pages whose
-scores are equal but for rounding would else come in another order. What is indexed are visual tokens only; the name of
-the experiment says so.
+scores are equal but for rounding would else come in another order. Whether prompt tokens are indexed too, as the stock
+retriever does, is part of the experiment's name (`indexed`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mteb.models.model_meta import ScoringFunction
 
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.mteb_tasks import DEFAULT, mteb_query_id
+from harness.evaluation.config import Config, Profile
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import Job, TaskScores, gold_queries, load_queries, score_task
 from harness.metrics.retention import GoldPairs
@@ -29,8 +30,6 @@ from harness.store.reader import Store
 from pruners.core.apply import SEED
 from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
-
-INDEXED = "visual"
 
 
 @dataclass(frozen=True)
@@ -90,22 +89,31 @@ class Replay:
 
 
 def replay(
-    task: Benchmark, store: Store, pruner: Pruner | None, budget: float = 1.0, *, seed: int = SEED, trial: int = 0
+    task: Benchmark,
+    store: Store,
+    pruner: Pruner | None,
+    budget: float = 1.0,
+    *,
+    seed: int = SEED,
+    trial: int = 0,
+    profile: Profile = "visual",
 ) -> Replay:
     """One data set's index under a pruner that is ready to run, at a budget; or the full one. For `mteb.evaluate`."""
+    config = Config(budgets=(budget,), seed=seed, profile=profile)
     methods = [] if pruner is None else [Method(str(pruner), pruner, trial + 1)]
-    scores = scores_of(task, store, methods, (budget,), seed, 1, lambda pages: None)
+    scores = scores_of(task, store, methods, config, 1, lambda pages: None)
     if pruner is None:
-        return Replay([Index(task, store, scores.full)], model_meta(store, experiment(None, 1.0, seed)))
+        return Replay([Index(task, store, scores.full)], model_meta(store, experiment(config, None, 1.0)))
     if scores.failures:
         raise PruneBoardError(scores.failures[str(pruner)])
-    about = experiment(pruner, budget, seed, trial if pruner.trials > 1 else None)
+    about = experiment(config, pruner, budget, trial if pruner.trials > 1 else None)
     return Replay([Index(task, store, scores.by_method[str(pruner)][trial, 0])], model_meta(store, about))
 
 
-def experiment(pruner: Pruner | None, budget: float, seed: int, trial: int | None = None) -> dict[str, Any]:
+def experiment(config: Config, pruner: Pruner | None, budget: float, trial: int | None = None) -> dict[str, Any]:
     """What was done to the index, as mteb's `experiment_kwargs`."""
-    about = {"pruner": "none" if pruner is None else str(pruner), "budget": budget, "seed": seed, "indexed": INDEXED}
+    method = "none" if pruner is None else str(pruner)
+    about = {"pruner": method, "budget": budget, "seed": config.seed, "indexed": config.profile}
     return about | ({} if trial is None else {"trial": trial})
 
 
@@ -130,13 +138,12 @@ def scores_of(
     task: Benchmark,
     store: Store,
     methods: Sequence[Method],
-    budgets: Sequence[float],
-    seed: int,
+    config: Config,
     workers: int,
     advance: Callable[[int], None],
 ) -> TaskScores:
     """Scores of one data set, computed as an evaluation does."""
     gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
-    queries = load_queries(store, range(len(store.query_ids)))
-    job = Job(store, tuple(methods), tuple(budgets), seed, queries, gold_queries(gold.queries, gold.pages))
+    queries, asked = load_queries(store, range(len(store.query_ids))), gold_queries(gold.queries, gold.pages)
+    job = Job(store, tuple(methods), config.budgets, config.seed, queries, asked, config.profile)
     return score_task(job, workers, advance)

@@ -17,6 +17,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.known import known
 from harness.benchmarks.mteb_tasks import DEFAULT
+from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
 from harness.evaluation.native import at_realised_ratio
 from harness.evaluation.scores import TaskScores
@@ -35,8 +36,7 @@ def write_results(
     tasks: Sequence[Benchmark],
     stores: Mapping[str, Store],
     methods: Sequence[Method],
-    budgets: Sequence[float],
-    seed: int,
+    config: Config,
     workers: int,
     progress: Progress,
 ) -> None:
@@ -50,10 +50,10 @@ def write_results(
         for part in parts:
             store = stores[part.name]
             # all methods, as in the evaluation: rounding depends on what merged vectors are multiplied together
-            bound, _ = at_realised_ratio(methods, methods, store, seed, part.name, progress)
+            bound, _ = at_realised_ratio(methods, methods, store, config.seed, part.name, progress)
             with progress(f"{part.name}: score for mteb", total=len(store), done=0) as advance:
-                scores.append(scores_of(part, store, bound, budgets, seed, workers, advance))
-        cells = list(_cells(bound, scores, tuple(budgets), seed))
+                scores.append(scores_of(part, store, bound, config, workers, advance))
+        cells = list(_cells(bound, scores, config))
         judged = mteb_task(parts)
         with progress(f"{name}: mteb", total=len(cells), done=0) as advance:
             for found, about in cells:
@@ -63,20 +63,18 @@ def write_results(
         judged.unload_data()
 
 
-def _cells(
-    methods: Sequence[Method], scores: Sequence[TaskScores], budgets: tuple[float, ...], seed: int
-) -> Iterator[Cell]:
+def _cells(methods: Sequence[Method], scores: Sequence[TaskScores], config: Config) -> Iterator[Cell]:
     """Everything mteb is to score. Diagnostics are no retrievers; native methods and their partners stand at the ratio
     that was really kept.
     """
-    yield [s.full for s in scores], experiment(None, 1.0, seed)
+    yield [s.full for s in scores], experiment(config, None, 1.0)
     for method in methods:
         if isinstance(method.pruner, Diagnostic):
             continue
         for trial in range(method.trials):
-            for b, budget in enumerate(method.budgets(budgets)):
+            for b, budget in enumerate(method.budgets(config.budgets)):
                 kept = _realised(method, b, scores) if method.native or method.partner_of else budget
-                about = experiment(method.pruner, kept, seed, trial if method.trials > 1 else None)
+                about = experiment(config, method.pruner, kept, trial if method.trials > 1 else None)
                 yield [s.by_method[method.text][trial, b] for s in scores], about
 
 

@@ -131,7 +131,7 @@ def _estimate(
     if not left or not methods:
         return "nothing is left to evaluate"
     store = stores[left[0]]
-    queries = load_queries(store, range(len(store.query_ids)))
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     score_one(job, 0)  # compiles what is not compiled yet
     start = time.perf_counter()
@@ -166,7 +166,7 @@ def _evaluate_task(
         tuple(missing),
         config.budgets,
         config.seed,
-        load_queries(store, range(len(store.query_ids))),
+        load_queries(store, range(len(store.query_ids)), config.device),
         gold_queries(evaluator.gold.queries, evaluator.gold.pages),
         config.profile,
     )

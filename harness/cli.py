@@ -15,6 +15,7 @@ from harness.commands import (
     evaluate,
     import_,
     import_vectors,
+    leaderboard,
     listing,
     new_pruner,
     submit,
@@ -38,6 +39,7 @@ app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
 app.command()(submit.submit)
 app.command()(validate.validate)
+app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
 app.add_typer(bench.app, name="bench")

@@ -62,7 +62,10 @@ def evaluate(
     run = RunFolder.begin(places.run, config)
     for remark in suite.remarks():
         run.log(remark)
-    stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
+    stores = {
+        task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
+        for task in suite.tasks
+    }
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
@@ -77,7 +80,8 @@ def evaluate(
         from harness.mteb_bridge import write_results
 
         able = [m for m in methods if m.text not in failures]
-        write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
+        settings = config.budgets, config.seed, places.workers
+        write_results(places.mteb_results, suite.tasks, stores, able, *settings, progress)
     return Evaluation(run, rows, failures, suite.remarks())
 
 

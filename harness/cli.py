@@ -13,6 +13,7 @@ from harness.commands import (
     check,
     encode,
     evaluate,
+    experiment,
     import_,
     import_vectors,
     leaderboard,
@@ -33,6 +34,7 @@ app = typer.Typer(
 
 app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
+app.command()(experiment.experiment)
 app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)

@@ -131,14 +131,17 @@ def _check_same_benchmark(before: Path, after: Path, about: About) -> None:
             about(new).error("", what, "restore it; other data is another benchmark, with another name")
 
 
-def _removals(root: Path, about: About) -> dict[str, Removal]:
+def read_removals(root: Path) -> dict[str, Removal]:
+    """What is listed as gone."""
     path = root / REMOVED
-    if not path.exists():
-        return {}
+    return read_model(path, Removals).root if path.exists() else {}
+
+
+def _removals(root: Path, about: About) -> dict[str, Removal]:
     try:
-        return read_model(path, Removals).root
+        return read_removals(root)
     except SubmissionError as error:
-        notes = about(path)
+        notes = about(root / REMOVED)
         for where, what in error.problems:
             notes.error(where, what, 'write {"<id>": {"removed": "2026-11-16", "reason": "…"}}')
         return {}

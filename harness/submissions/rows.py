@@ -26,6 +26,9 @@ PER_QUERY = {
 }
 """NDCG of every query with a relevant page, its Score Retention (missing where it has no ratio), its ten best pages."""
 
+FIGURES = [name for name in PER_QUERY if name != "top_10"]
+"""The columns with a number, or what it is about."""
+
 KEPT = {"data_set": "text", "budget": "number", "trial": "integer", "kept": "integers"}
 """One row a data set, budget and trial; `kept` has a number for each page, in the order of `pages.parquet`."""
 
@@ -73,7 +76,8 @@ class PerQuery:
                 "trial": self.trial,
                 **{f"ndcg@{k}": values[k] for k in CUTOFFS},
                 "score_retention": self.score_retention,
-            }
+            },
+            columns=FIGURES,
         )
 
 

@@ -23,7 +23,7 @@ from harness.submissions.checks import (
 )
 from harness.submissions.coverage import coverage
 from harness.submissions.entry import Entry, SubmissionError, find_submissions, printable, read_submission
-from harness.submissions.pinned import Pinned
+from harness.submissions.pinned import FILE, Pinned
 from harness.submissions.problems import Notes, Problem
 from harness.submissions.rows import kept_path, per_query_path, read_kept, read_per_query
 from harness.submissions.schema import Submission
@@ -60,9 +60,8 @@ class _Checking:
 def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> Report:
     """Check `files`, or everything below the folder of submissions `root`; `base` is the state that it grew from."""
     checking = _Checking(root)
-    everything = find_submissions(root)
-    wanted = everything if files is None else list(files)
-    for path in everything if files is None else dict.fromkeys([*_context(files, everything), *files]):
+    wanted = find_submissions(root) if files is None else list(files)
+    for path in wanted if files is None else dict.fromkeys([*_context(files), *files]):
         _check_file(checking, path)
     _check_together(checking)
     if files is None:
@@ -80,10 +79,10 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
     return Report(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted))
 
 
-def _context(files: Sequence[Path], everything: Iterable[Path]) -> list[Path]:
+def _context(files: Sequence[Path]) -> list[Path]:
     """Submissions of the same backbones and benchmarks: random's row, and what is reproduced, are among them."""
-    homes = {path.resolve().parent.parent for path in files}
-    return [path for path in everything if path.resolve().parent.parent in homes]
+    homes = {path.parent.parent for path in files if (path.parent.parent.parent / FILE).is_file()}
+    return [path for home in sorted(homes) for path in sorted(home.glob("*/*.json"))]
 
 
 def _check_file(checking: _Checking, path: Path) -> None:

@@ -14,7 +14,8 @@ from harness.evaluation.evaluate import Evaluation
 from harness.submissions.entry import find_submissions, read_entry
 from harness.submissions.load import load_entries, preview_runs
 from harness.submissions.schema import Origin, Track
-from harness.submissions.submit import Choice, Run, make, write, write_benchmark
+from harness.submissions.submit import Choice, Run, make
+from harness.submissions.write import write, write_benchmark
 from pruners import PruneBoardError
 
 ORIGIN = Origin(submitter="the toy team", submitted=date(2026, 11, 16))
@@ -94,6 +95,32 @@ def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: 
     assert entry.coverage == {0.1: (1, 2), 0.2: (1, 2), 1.0: (1, 2)}
     assert not entry.is_complete(0.1)
     assert "1/2 at budget 0.1, 0.2, 1, so unranked: no plain" in " ".join(entry.warnings)
+
+
+def test_native_thresholds_have_no_common_budget_and_are_left_out(evaluation: Evaluation, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
+    methods = json.loads((folder / "methods.json").read_text())
+    methods["sap"]["native"] = True
+    (folder / "methods.json").write_text(json.dumps(methods))
+    run = Run(folder)
+    assert "sap" not in run.submittable
+    with pytest.raises(PruneBoardError, match="a native threshold keeps another ratio on every data set"):
+        list(make(run, Choice(ORIGIN, methods=("sap",))))
+
+
+def test_new_figures_take_the_place_of_ones_own_old_ones_with_a_reason(evaluation: Evaluation, tmp_path: Path) -> None:
+    folder, out = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run")), tmp_path / "out"
+    options = ["submit", str(folder), "--method", "sap", "--out", str(out), "--json", "--submitter"]
+    (first,) = json.loads(CliRunner().invoke(app, [*options, "we"]).stdout)
+    (other,) = json.loads(CliRunner().invoke(app, [*options, "they", "--reproduces", first["id"]]).stdout)
+    timings = json.loads((folder / "timings.json").read_text())
+    timings["plain"]["sap"] += 1
+    (folder / "timings.json").write_text(json.dumps(timings))
+    (second,) = json.loads(CliRunner().invoke(app, [*options, "we", "--replace", "timed on a quiet machine"]).stdout)
+    assert second["replaces"] == [first["id"]]
+    assert json.loads((out / "removed.json").read_text())[first["id"]]["reason"] == "timed on a quiet machine"
+    assert sorted(path.stem for path in find_submissions(out)) == sorted([second["id"], other["id"]])
+    assert not list(out.rglob(f"{first['id']}*"))
 
 
 def test_an_unfinished_run_and_a_changed_benchmark_are_refused(evaluation: Evaluation, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def _estimate(
     if not left or not methods:
         return "nothing is left to evaluate"
     store = stores[left[0]]
-    queries = load_queries(store, range(len(store.query_ids)))
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     tried = [len(store) * part // 6 for part in (1, 3, 5)]
     score_one(job, tried[0])  # compiles what is not compiled yet
@@ -171,7 +171,7 @@ def _evaluate_task(
         tuple(missing),
         config.budgets,
         config.seed,
-        load_queries(store, range(len(store.query_ids))),
+        load_queries(store, range(len(store.query_ids)), config.device),
         gold_queries(evaluator.gold.queries, evaluator.gold.pages),
         config.profile,
     )

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from harness.backbones.base import choose_device
 from harness.evaluation.methods import Method
 from harness.scoring.queries import QueryTiles, tile_queries
 from harness.scoring.sweep import score_page
+from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Merged, Subset, prune
@@ -75,7 +77,8 @@ class TaskScores:
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
     """Prune and score all pages of a store."""
     pages: list[PageScores] = []
-    with spread(lambda index: score_one(job, index), range(len(job.store)), workers, chunk=4) as results:
+    hands = 1 if job.queries.on_gpu else workers  # a forked process cannot use its parent's GPU
+    with spread(lambda index: score_one(job, index), range(len(job.store)), hands, chunk=4) as results:
         for page in results:
             pages.append(page)
             advance(1)
@@ -155,8 +158,13 @@ def gold_queries(queries: np.ndarray, pages: np.ndarray) -> dict[int, list[int]]
     return gold
 
 
-def load_queries(store: Store, indices: Sequence[int]) -> QueryTiles:
-    return tile_queries([store.query(index) for index in indices])
+def load_queries(store: Store, indices: Sequence[int], device: str | None = "cpu") -> QueryTiles:
+    """The queries of a store where they are scored: on a GPU if there is one and no other device was asked for."""
+    queries = [store.query(index) for index in indices]
+    chosen = choose_device(device)
+    if chosen.type == "cuda":
+        return tile_queries(queries, GPU_TILE_TOKENS, chosen)
+    return tile_queries(queries)
 
 
 def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:

@@ -7,6 +7,7 @@ import harness.compat  # noqa: F401
 import itertools
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -238,6 +239,8 @@ def test_a_benchmark_without_text_is_refused_by_name(backbone, tmp_path):
     benchmark = read_folder(write_benchmark(tmp_path / "pictures"))
     with pytest.raises(BenchmarkError, match="pictures has none"):
         encode(backbone, benchmark, tmp_path / "stores")
+    with pytest.raises(BenchmarkError, match="pictures has none"):  # images, imported without OCR
+        encode(backbone, replace(benchmark, texts=("", " ") * 5), tmp_path / "stores")
     assert not (tmp_path / "stores").exists()
 
 

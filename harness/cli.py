@@ -16,8 +16,11 @@ from harness.commands import (
     experiment,
     import_,
     import_vectors,
+    leaderboard,
     listing,
     new_pruner,
+    submit,
+    validate,
 )
 from harness.console import people
 from pruners.core.errors import PruneBoardError
@@ -36,6 +39,9 @@ app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command()(submit.submit)
+app.command()(validate.validate)
+app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
 app.add_typer(bench.app, name="bench")

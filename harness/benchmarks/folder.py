@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from PIL import Image, UnidentifiedImageError
 
-from harness.benchmarks.content import content_hashes, file_hash, texts_hash
+from harness.benchmarks.content import content_hashes, file_hash
 from harness.benchmarks.embedded import BenchmarkError
 
 PAGE_ID = ("_id", "id", "corpus-id")
@@ -46,14 +46,14 @@ class Benchmark:
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
+    texts: tuple[str, ...] | None = None
+    """The pages' texts, where the corpus has such a column; `content` hashes them then."""
     task: str = ""
     """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
     revision: str | None = None
     """The revision that was asked for, where there is one."""
     differs: tuple[str, ...] | None = None
     """How what was read differs from what is pinned under this name; None if nothing is pinned."""
-    text: Callable[[int], str] | None = None
-    """The text of the page at an index of `page_ids`, where the corpus has such a column; `content` then hashes it."""
 
 
 def read_folder(folder: Path, split: str = "test") -> Benchmark:
@@ -76,13 +76,10 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         queries=queries,
         qrels=qrels,
         file_hashes=tuple(corpus.files),
-        content={
-            **content_hashes(corpus.ids, corpus.files, queries, languages, qrels),
-            **({} if texts is None else {"text": texts_hash(texts)}),
-        },
+        content=content_hashes(corpus.ids, corpus.files, queries, languages, qrels, texts),
         languages=languages,
         dropped_queries=dropped,
-        text=None if texts is None else texts.__getitem__,
+        texts=texts,
     )
 
 
@@ -129,11 +126,11 @@ def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
 
 
-def _read_page_texts(files: Sequence[Path]) -> list[str] | None:
+def _read_page_texts(files: Sequence[Path]) -> tuple[str, ...] | None:
     """The pages' texts in order, or None if a corpus file has no such column."""
     if not all("text" in pq.read_schema(path).names for path in files):
         return None
-    return [text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist()]
+    return tuple(text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist())
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:

@@ -58,7 +58,7 @@ def backbones(
         {"name": entry.name, "kind": VISUAL, **entry.options, "source": entry.source, "place": entry.place}
         for entry in catalogue(backbone).values()
     ]
-    columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "vectors of", "layers": "layers", "dim": "dim"}
+    columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "kind", "layers": "layers", "dim": "dim"}
     columns |= {"signals": "signals"}
     print_rows(rows, columns, title=f"{len(rows)} backbones", as_json=as_json)
 

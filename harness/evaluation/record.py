@@ -35,7 +35,8 @@ def write_record(
     run.write_bytes("benchmark/pages.parquet", pages_table(suite.tasks))
     run.write_bytes("benchmark/qrels.parquet", qrels_table(suite.tasks))
     attention = getattr(backbone, "attention_path", None)
-    run.write_json("backbone.json", {**backbone.card.as_dict(), "attention": attention, "benchmark": suite.name})
+    facts = {"attention": attention, "benchmark": suite.name, "profile": config.profile}
+    run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
     files = [file for text in config.pruners if (file := file_and_rest(text)[0])]
     known = catalogue(dict.fromkeys(files))
     run.write_json("methods.json", {m.text: describe(m, known) for m in methods if m.failure is None})
@@ -62,6 +63,7 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "thresholds": thresholds(pruner),
         "shared_bytes": pruner.shared_bytes,
         "source": entry.source,
+        "file": entry.file.name if entry.source == "file" else None,
         "file_hash": _files_hash([known[name].file for name in _names(pruner) if known[name].source == "file"]),
     }
 
@@ -75,7 +77,7 @@ def _data_set(task: Benchmark, store: Store) -> dict[str, Any]:
         "pages": len(task.page_ids),
         "queries": len(judged),
         "languages": sorted({task.languages.get(query, "") for query in judged} - {""}),
-        **task.content,
+        "content": dict(task.content),
     }
 
 

@@ -12,6 +12,7 @@ from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
 from harness.metrics.ranking import Evaluator, ranked_ids
 from harness.metrics.retention import GoldPairs, Retention, score_retention
+from pruners.core.budget import drifted
 
 TOP = 10  # ranked pages kept for each query, budget and trial
 FULL = "full"
@@ -50,7 +51,7 @@ class TaskEvaluator:
 
     def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
         stored = scores.full_vectors[None, None]
-        size = stored.sum(-1) * dim * bits
+        size = (stored.sum(-1) + scores.prompt_vectors) * dim * bits
         return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
@@ -84,7 +85,7 @@ class TaskEvaluator:
                     "budget": budget,
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
-                    "vectors_per_page": kept_vectors / pages,
+                    "vectors_per_page": (kept_vectors + scores.prompt_vectors) / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
                     "trials": len(trials),
                     "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),
@@ -112,8 +113,3 @@ class TaskEvaluator:
                 f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),
             }
         )
-
-
-def drifted(realised: float, budget: float) -> bool:
-    """Whether an adaptive method missed its budget: by more than 0.005 and by more than 5 % of it."""
-    return abs(realised - budget) > max(0.005, 0.05 * budget)

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL, Result, drifted
+from harness.evaluation.results import FULL, Result
 from harness.evaluation.run_folder import RunFolder
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
+from pruners.core.budget import drifted
 
 HEADLINE = "ndcg@5"
 

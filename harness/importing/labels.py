@@ -52,7 +52,7 @@ def _read_queries(path: Path, labels: Labels) -> set[str]:
     for row, line in _lines(path, labels):
         try:
             fields = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             wrong(row, f"this is no JSON ({error})")
             continue
         if not isinstance(fields, dict):

@@ -14,6 +14,7 @@ from PIL import Image
 from pruners.core.errors import PruneBoardError
 
 POINTS_PER_INCH = 72
+MOST_PIXELS = 100_000_000  # A0 at 300 dpi is 140 million
 PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD of pdfium's fpdfview.h
 _BROKEN_WORD = re.compile("\ufffe\\s*")  # pdfium's mark of a hyphen at the end of a line
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -72,6 +73,9 @@ def page_text(document: Any, index: int) -> str:
 def page_image(document: Any, index: int, dpi: int) -> Image.Image:
     """The page as a picture, in RGB. Annotations are drawn as a viewer draws them."""
     with _page(document, index) as page:
+        width, height = (round(points * dpi / POINTS_PER_INCH) for points in page.get_size())
+        if width * height > MOST_PIXELS:
+            raise PdfError(f"page {index + 1} would be {width} x {height} pixels at {dpi} dpi; lower --dpi")
         bitmap = page.render(scale=dpi / POINTS_PER_INCH)
         try:
             return bitmap.to_pil().convert("RGB").copy()

@@ -66,9 +66,19 @@ class Judged:
 
     def ideal(self, cutoff: int) -> np.ndarray:
         """The best possible DCG of each query."""
+        if cutoff not in self._ideals:
+            self._ideals[cutoff] = self._ideal(cutoff)
+        return self._ideals[cutoff]
+
+    @cached_property
+    def _ideals(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _ideal(self, cutoff: int) -> np.ndarray:
         discounts = 1 / np.log2(np.arange(2, cutoff + 2))
-        gains = [[grade for grade in self.qrels[query].values() if grade > 0] for query in self.queries]
-        best = [sorted(grades, reverse=True)[:cutoff] for grades in gains]
+        best = [
+            sorted((g for g in self.qrels[query].values() if g > 0), reverse=True)[:cutoff] for query in self.queries
+        ]
         return np.array([np.dot(grades, discounts[: len(grades)]) for grades in best])
 
 
@@ -87,11 +97,14 @@ class Pinned:
 def read_pinned(folder: Path) -> Pinned:
     """The benchmark of a folder of submissions."""
     benchmark = read_model(folder / FILE, Benchmark)
-    if not (folder / "qrels.parquet").exists():
-        return Pinned(benchmark)
+    return Pinned(benchmark, read_tables(folder) if (folder / "qrels.parquet").exists() else {})
+
+
+def read_tables(folder: Path) -> dict[str, Judged]:
+    """Page ids and relevance by data set."""
     pages = _by_data_set(parquet.read(folder / "pages.parquet", PAGES))
     qrels = _by_data_set(parquet.read(folder / "qrels.parquet", QRELS))
-    return Pinned(benchmark, {name: _judged(pages[name], qrels[name]) for name in pages if name in qrels})
+    return {name: _judged(pages[name], qrels[name]) for name in pages if name in qrels}
 
 
 def differences(pinned: Pinned) -> list[tuple[str, str]]:
@@ -118,8 +131,7 @@ def differences(pinned: Pinned) -> list[tuple[str, str]]:
                 found.append((f"{name}.{what}", f"is {value}, but the tables give {read[what]}"))
         languages = tuple(sorted(set(judged.language_of) - {""}))
         if tuple(sorted(data_set.languages)) != languages:
-            said = f"are {list(data_set.languages)}, but the tables give {list(languages)}"
-            found.append((f"{name}.languages", said))
+            found.append((f"{name}.languages", f"are {data_set.languages}, but the tables give {languages}"))
     found += [(name, "is in the tables only") for name in sorted(set(pinned.judged) - set(pinned.data_sets))]
     return found
 

@@ -25,3 +25,8 @@ def check_budget(budget: float) -> float:
     if not 0 < budget <= 1:  # also refuses NaN
         raise PruneBoardError(f"a budget is the fraction of vectors kept, in (0, 1]; {budget!r} is not")
     return budget
+
+
+def drifted(realised: float, budget: float) -> bool:
+    """Whether an adaptive method missed its budget: by more than 0.005 and by more than 5 % of it."""
+    return abs(realised - budget) > max(0.005, 0.05 * budget)

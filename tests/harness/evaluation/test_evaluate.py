@@ -16,10 +16,10 @@ import pytest
 
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, Places, evaluate
-from harness.evaluation.results import drifted
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import PruneBoardError, parse, prune
+from pruners.core.budget import drifted
 
 METHODS = ("random", "eos", "sap", "docpruner", "kmeans", "row_pool", "hpc", "oracle")
 TIMES = {"timings.json", "log.txt", "environment.json"}

@@ -32,7 +32,7 @@ def labelled(tmp_path):
 
 
 def write(folder, queries, qrels):
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in queries))
     (folder / "qrels.tsv").write_text("\n".join(qrels) + "\n")
 
 
@@ -42,8 +42,8 @@ def test_images_and_pdf_pages_are_pages_by_name(labelled, tmp_path):
     assert found.page_ids == ("b.jpg", "report.pdf#page=1", "report.pdf#page=2", "scans/a.png")
     assert found.queries == {"q1": "fire pumps", "2": "fuel\u2028 and oil"}
     assert found.qrels == {"q1": {"scans/a.png": 2, "report.pdf#page=2": 1}, "2": {"b.jpg": 1}}
-    assert found.text is not None
-    assert [found.text(i) for i in range(4)] == ["", "One page", "Another page", ""]
+    assert found.texts is not None
+    assert found.texts == ("", "One page", "Another page", "")
     with Image.open(labelled / "b.jpg") as original:
         assert found.image(0).tobytes() == original.convert("RGB").tobytes()
     assert (report.pages, report.queries, report.qrels) == (4, 2, 3)

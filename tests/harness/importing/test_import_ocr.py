@@ -31,9 +31,9 @@ def test_a_scan_is_read_offline(tmp_path, offline):
     (folder / "queries.jsonl").write_text('{"id": "q", "text": "annual report"}\n')
     (folder / "qrels.tsv").write_text("q\tscan.png\t1\n")
     report = import_labelled(folder, tmp_path / "out", 72, reader())
-    text = read_folder(tmp_path / "out").text
-    assert text is not None
-    assert text(0).replace(" ", "").lower() == "annualreportof1987"
+    texts = read_folder(tmp_path / "out").texts
+    assert texts is not None
+    assert texts[0].replace(" ", "").lower() == "annualreportof1987"
     assert report.ocr_pages == 1
 
 

@@ -60,8 +60,8 @@ def test_headings_ask_for_the_pages_they_point_to(pdfs, tmp_path):
         "Closing words": {"guide.pdf#page=5", "sub/other.pdf#page=2"},
         "Fire pumps again": {"guide.pdf#page=3"},  # the copy's gold page is the page it copies
     }
-    assert found.text is not None
-    assert found.text(2) == "1.1 Fuel and oil\nDiesel only."
+    assert found.texts is not None
+    assert found.texts[2] == "1.1 Fuel and oil\nDiesel only."
     assert found.image(0).size == (300, 200)
     assert found.image(0).getextrema()[0][0] < 100, "there is ink on it"
     assert (report.pages, report.queries, report.qrels) == (6, 4, 5)
@@ -97,6 +97,14 @@ def test_unusable_pdfs_are_named_and_the_rest_is_imported(pdfs, tmp_path):
     assert report.pages == 6, "as without them"
     readme = (tmp_path / "out" / "README.md").read_text()
     assert all(name in readme for name in report.skipped)
+
+
+def test_a_page_of_absurd_size_is_named_and_not_drawn(pdfs, tmp_path):
+    write_pdf(pdfs / "poster.pdf", [["Big poster"]], [(0, "Big poster", 0)], size=(14000, 14000))
+    report = import_outlines([pdfs], tmp_path / "out", SETTINGS)
+    assert "lower --dpi" in report.unreadable_pages["poster.pdf#page=1"]
+    assert report.pages == 6, "as without it"
+    assert report.lost_queries == 2
 
 
 def test_a_calibration_set_is_drawn_pairs_and_their_pages_only(pdfs, tmp_path):

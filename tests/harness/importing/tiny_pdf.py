@@ -13,6 +13,7 @@ def write_pdf(
     pages: Sequence[Sequence[str]],
     outline: Sequence[tuple[int, str, int | None]] = (),
     *,
+    size: tuple[int, int] = PAGE,
     encrypted: bool = False,
 ) -> Path:
     """A PDF with the given lines on its pages, and an outline of (level, title, page from 0 or None: nowhere)."""
@@ -23,9 +24,9 @@ def write_pdf(
     objects[3] = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     for number, lines in zip(page_numbers, pages, strict=True):
         shown = "".join(f"({_escaped(line)}) Tj 0 -14 Td " for line in lines)
-        stream = f"BT /F1 10 Tf 20 {PAGE[1] - 24} Td {shown}ET".encode("latin-1")
+        stream = f"BT /F1 10 Tf 20 {size[1] - 24} Td {shown}ET".encode("latin-1")
         objects[number] = (
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {PAGE[0]} {PAGE[1]}] "
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {size[0]} {size[1]}] "
             f"/Resources << /Font << /F1 3 0 R >> >> /Contents {number + 1} 0 R >>"
         ).encode()
         objects[number + 1] = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream)

@@ -1,0 +1,84 @@
+"""`harness submit`: a run folder becomes submissions; the work is in `harness/submissions/submit.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.console import people, print_rows
+
+
+def submit(
+    run: Annotated[Path, typer.Argument(help="A run folder, as `harness evaluate` wrote it.")],
+    submitter: Annotated[str, typer.Option(help="Who answers for the figures: a person or a group.")],
+    method: Annotated[list[str] | None, typer.Option(help="A method of the run; repeatable. Default: all.")] = None,
+    paper: Annotated[str | None, typer.Option(help="Link to where the method is published.")] = None,
+    code: Annotated[str | None, typer.Option(help="Link to the method's code.")] = None,
+    note: Annotated[str, typer.Option(help="Anything a reader must know.")] = "",
+    backbone_name: Annotated[str | None, typer.Option(help="Name on the board. Default: the run's.")] = None,
+    track: Annotated[str | None, typer.Option(help="If the declared one is wrong: trained, say.")] = None,
+    reproduces: Annotated[str | None, typer.Option(help="Id of another's submission that this measures again.")] = None,
+    replace: Annotated[
+        str | None, typer.Option(help="Take back what you submitted of the same before, for this reason.")
+    ] = None,
+    date: Annotated[str | None, typer.Option(help="Day of submission, as 2026-11-16. Default: today.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of submissions. Default: the project's own.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Write a run's results as submissions that anyone can check: one for each method.
+
+    Repeating it changes nothing: a submission is named by what was measured. `harness validate` checks it.
+    """
+    import pydantic
+
+    from harness.submissions.entry import FOLDER, SubmissionError
+    from harness.submissions.schema import Origin, Track
+    from harness.submissions.submit import Choice, Run, make
+    from harness.submissions.write import remove_earlier, write, write_benchmark
+
+    fields = {"submitter": submitter, "paper": paper, "code": code, "note": note, "submitted": date or _today()}
+    try:
+        origin = Origin.model_validate(fields)
+        chosen = None if track is None else Track(track)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        option = {"submitted": "date"}.get(str(first["loc"][0]), first["loc"][0])
+        raise SubmissionError(Path(f"--{option}"), [("", first["msg"])]) from error
+    except ValueError as error:
+        raise SubmissionError(Path("--track"), [("", f"{track!r} is none of {', '.join(Track)}")]) from error
+    folder = out or FOLDER
+    found = Run(run)
+    choice = Choice(origin, tuple(method or ()), backbone_name, chosen, reproduces)
+    write_benchmark(found, folder)
+    rows = []
+    for made in make(found, choice):
+        path, new = write(made, folder)
+        gone = remove_earlier(made.submission, folder, replace, origin.submitted) if replace else []
+        size = len(made.per_query) + len(made.kept) + path.stat().st_size
+        rows.append(
+            {
+                "method": made.submission.method.name,
+                "id": made.submission.id,
+                "new": "written" if new else "was there",
+                "replaces": gone,
+                "KB": round(size / 1000, 1),
+                "file": str(path),
+            }
+        )
+    headings = {"method": "method", "id": "id", "new": "", "KB": "KB", "replaces": "replaces"}
+    print_rows(rows, headings, title=f"submissions in {folder}", as_json=as_json)
+    left_out = [text for text in found.methods if text not in found.submittable]
+    if left_out and not method:
+        people.print(
+            f"left out, since they have no budget in common: {', '.join(left_out)}", soft_wrap=True, markup=False
+        )
+    if not as_json:
+        people.print(f"next: harness validate{'' if out is None else f' {folder}'}", soft_wrap=True, markup=False)
+
+
+def _today() -> str:
+    from datetime import datetime, timezone
+
+    return datetime.now(timezone.utc).date().isoformat()

@@ -1,0 +1,192 @@
+"""The tables of a measured submission: are they whole, and do they give the figures of the JSON file?
+
+Computed again: NDCG@1, 5 and 10 of every query from its ranking; every cell's means; Score Retention's means; the
+realised budget from the vectors kept of each page, which for methods with a fixed budget must be ⌈γN⌉ page by page.
+Declared: NDCG@50 and 100 (only held against bounds that the first ten pages set), Score Retention of a query,
+how many vectors an adaptive method kept of a page, bytes beyond the vectors' own, times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.metrics.ranking import CUTOFFS
+from harness.submissions.checks import AGAIN, TOLERANCE, where
+from harness.submissions.entry import printable
+from harness.submissions.pinned import Judged
+from harness.submissions.problems import Notes
+from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, ndcg, pair_mean, rankings
+from harness.submissions.rows import TOP, PerQuery
+from harness.submissions.schema import Cell, Submission
+
+FEW_QUERIES = 10  # so few rankings may coincide at two budgets
+Blocks = dict[tuple[str, float], np.ndarray]
+"""(data set, budget) -> rows of the table as `[trials, queries]`, queries in the order of the pinned qrels."""
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """Figures that came out."""
+
+    submission: Submission
+    per_query: pd.DataFrame
+    headline: dict[tuple[str, str, float], np.ndarray]
+    """(data set, language, budget) -> NDCG@5 of each query, mean over trials."""
+
+
+def check_per_query(
+    submission: Submission, table: PerQuery, judged: Mapping[str, Judged], notes: Notes
+) -> Recomputed | None:
+    """Check the rows and compute NDCG again; None if they cannot be used."""
+    before = len(notes.found)
+    _check_values(table, notes)
+    stated = {(cell.data_set, cell.budget) for cell in submission.cells}
+    pairs = np.unique(np.stack([table.data_set.codes, table.budget]), axis=1).T
+    held = {(table.data_set.names[int(code)], float(budget)) for code, budget in pairs}
+    for name, budget in sorted(held ^ stated):
+        what = "the cells have them, the rows not" if (name, budget) in stated else "the rows have them, the cells not"
+        notes.error("per_query", f"{printable(name)} at {budget:g}: {what}", AGAIN)
+    if len(notes.found) > before:
+        return None
+    found = {name: rankings(table, name, judged[name]) for name in dict.fromkeys(name for name, _ in sorted(held))}
+    blocks: Blocks = {}
+    for name, ranked in found.items():
+        blocks |= _blocks(submission, table, name, ranked, judged[name], notes)
+    if len(notes.found) > before:
+        return None
+    again = {k: values.copy() for k, values in table.ndcg.items()}
+    for name, ranked in found.items():
+        _recompute(table, name, ranked, judged[name], again, notes)
+        _warn_reused(submission, name, table, blocks, notes)
+    cells, headline = [], {}
+    for i, cell in enumerate(submission.cells):
+        rows = blocks[cell.data_set, cell.budget][:, judged[cell.data_set].language_of == cell.language]
+        if rows.size == 0:
+            notes.error(where(i, cell), "has no rows in the table of queries", AGAIN)
+            continue
+        cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set], notes))
+        headline[cell.data_set, cell.language, cell.budget] = again[5][rows].mean(0)
+    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), table.frame(again), headline)
+
+
+def _check_values(table: PerQuery, notes: Notes) -> None:
+    for k, values in table.ndcg.items():
+        if wrong := int((~((values >= 0) & (values <= 1 + TOLERANCE))).sum()):
+            notes.error(f"per_query.ndcg@{k}", f"{wrong} rows are no number from 0 to 1", AGAIN)
+    if np.isinf(table.score_retention).any():
+        notes.error("per_query.score_retention", "some rows are infinite", AGAIN)
+    if np.isnan(table.budget).any():
+        notes.error("per_query.budget", "some rows have none", AGAIN)
+
+
+def _blocks(
+    submission: Submission, table: PerQuery, name: str, found: Rankings, judged: Judged, notes: Notes
+) -> Blocks:
+    """Every query of a data set once for each budget and trial, ranking pages that exist, none of them twice."""
+    field = f"per_query ({printable(name)})"
+    if (found.query < 0).any():
+        query = table.query[int(found.rows[np.argmax(found.query < 0)])]
+        notes.error(field, f"the query {printable(query)} is not in qrels.parquet, or has no relevant page", AGAIN)
+        return {}
+    _check_rankings(table, field, found, judged, notes)
+    languages = np.array(table.language.names, dtype=object)[table.language.codes[found.rows]]
+    if (languages != judged.language_of[found.query]).any():
+        notes.error(f"{field}.language", "is not the queries' language in qrels.parquet", AGAIN)
+    blocks: Blocks = {}
+    stated = {cell.budget: cell.trials for cell in submission.cells if cell.data_set == name}
+    budget_of, trial_of = table.budget[found.rows], table.trial[found.rows]
+    order = np.lexsort((found.query, trial_of, budget_of))
+    for budget, trials in stated.items():
+        here = order[budget_of[order] == budget]
+        expected = np.tile(np.arange(len(judged.queries)), trials), np.repeat(np.arange(trials), len(judged.queries))
+        got = found.query[here], trial_of[here]
+        if all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True)):
+            blocks[name, budget] = found.rows[here].reshape(trials, len(judged.queries))
+        else:
+            _explain(field, budget, trials, got, len(judged.queries), notes)
+    return blocks
+
+
+def _explain(field: str, budget: float, trials: int, got: tuple[np.ndarray, ...], queries: int, notes: Notes) -> None:
+    """Why rows are not every query once for each trial."""
+    pairs, times = np.unique(np.stack(got), axis=1, return_counts=True)
+    if twice := int((times > 1).sum()):
+        notes.error(field, f"{twice} queries have more than one row at {budget:g}", AGAIN)
+    found, counts = np.unique(pairs[1], return_counts=True)
+    if found.tolist() != list(range(trials)):
+        notes.error(field, f"trials at {budget:g} are {found.tolist()[:6]}, the cells say {trials}", AGAIN)
+    for trial, count in zip(found, counts, strict=True):
+        if count != queries:
+            what = f"{count} of {queries} queries at {budget:g}, trial {trial}"
+            notes.error(field, what, "every query with a relevant page must be there: leaving some out flatters")
+
+
+def _check_rankings(table: PerQuery, field: str, found: Rankings, judged: Judged, notes: Notes) -> None:
+    length, given = min(TOP, len(judged.page_ids)), table.length[found.rows]
+    if wrong := int((given != length).sum()):
+        notes.error(f"{field}.top_10", f"{wrong} rankings do not have {length} pages", AGAIN)
+    if unknown := int(((found.top >= 0).sum(1) < np.minimum(given, TOP)).sum()):
+        notes.error(f"{field}.top_10", f"{unknown} rankings name pages that pages.parquet has not", AGAIN)
+    ordered = np.sort(found.top, axis=1)
+    if repeated := int(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(1).sum()):
+        notes.error(f"{field}.top_10", f"{repeated} rankings name a page twice", AGAIN)
+
+
+def _recompute(
+    table: PerQuery, name: str, found: Rankings, judged: Judged, again: dict[int, np.ndarray], notes: Notes
+) -> None:
+    """Put the recomputed NDCG into `again`; say where it is not what was stored."""
+    computed = ndcg(found, judged)
+    for k in RANKED:
+        stored = table.ndcg[k][found.rows]
+        if (off := np.abs(stored - computed[k]) > TOLERANCE).any():
+            first = int(np.argmax(off))
+            query = printable(table.query[int(found.rows[first])])
+            what = f"{off.sum()} rows differ from their rankings, the first is query {query}: "
+            what += f"{stored[first]:.5f} stored, {computed[k][first]:.5f} computed"
+            notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
+        again[k][found.rows] = computed[k]
+    for k in DEEPER:
+        stored = table.ndcg[k][found.rows]
+        low, high = deeper_bounds(found, judged, k)
+        if wrong := int(((stored < low - TOLERANCE) | (stored > high + TOLERANCE)).sum()):
+            what = f"{wrong} rows cannot be, given their first ten pages"
+            notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
+
+
+def _check_cell(
+    i: int, cell: Cell, rows: np.ndarray, table: PerQuery, again: Mapping[int, np.ndarray], judged: Judged, notes: Notes
+) -> Cell:
+    """The cell with the figures that its rows `[trials, queries]` give."""
+    found: dict[Any, float] = {str(k): float(again[k][rows].mean()) for k in CUTOFFS}
+    for k, value in found.items():
+        if k not in cell.ndcg or abs(cell.ndcg[k] - value) > TOLERANCE:
+            what = f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}"
+            notes.error(f"{where(i, cell)}.ndcg.{k}", what, AGAIN)
+    if cell.score_retention is not None and cell.pairs_left_out == 0:
+        pairs = judged.relevant[judged.language_of == cell.language]
+        value = pair_mean(table.score_retention[rows].mean(0, dtype=np.float64), pairs)
+        if not abs(cell.score_retention - value) <= TOLERANCE:  # also where a query has none
+            what = f"is {cell.score_retention}, its queries give {value:.5f}"
+            notes.error(f"{where(i, cell)}.score_retention", what, AGAIN)
+    deviation = float(np.std(again[5][rows].mean(1)))
+    if abs(cell.trial_deviation - deviation) > TOLERANCE:
+        what = f"is {cell.trial_deviation}, its trials give {deviation:.5f}"
+        notes.error(f"{where(i, cell)}.trial_deviation", what, AGAIN)
+    return cell.model_copy(update={"ndcg": found, "trial_deviation": deviation})
+
+
+def _warn_reused(submission: Submission, name: str, table: PerQuery, blocks: Blocks, notes: Notes) -> None:
+    """Two budgets that keep different vectors hardly rank every page alike."""
+    realised = {cell.budget: cell.realised for cell in submission.cells if cell.data_set == name}
+    top = {budget: table.top.codes[blocks[name, budget][0]] for budget in realised}
+    for a, b in combinations(sorted(realised), 2):
+        if realised[a] != realised[b] and len(top[a]) > FEW_QUERIES and np.array_equal(top[a], top[b]):
+            what = f"all {len(top[a])} rankings at {a:g} and {b:g} are the same"
+            notes.warn(f"per_query ({printable(name)}).top_10", what, "were they copied from one budget to another?")

@@ -1,0 +1,154 @@
+"""What must be true of one submission, beside its form: its place, its id, its cells, and the benchmark it names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from harness.submissions.coverage import coverage, missing
+from harness.submissions.entry import printable, submission_path
+from harness.submissions.identity import content_id
+from harness.submissions.official import compare_with_mteb
+from harness.submissions.pinned import Pinned
+from harness.submissions.problems import Notes
+from harness.submissions.rows import kept_path, per_query_path
+from harness.submissions.schema import Cell, Submission, Track
+from pruners.core.budget import drifted
+
+CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
+INDEX_BYTES = 2  # of a number in an index: float16
+TOLERANCE = 1e-5
+AGAIN = "submit the run again with `harness submit`"
+
+
+def where(i: int, cell: Cell) -> str:
+    """A cell as a person finds it: its number, and what it is."""
+    language = f" in {printable(cell.language)}" if cell.language else ""
+    return f"cells[{i}] ({printable(cell.data_set)}{language} at {cell.budget:g})"
+
+
+def check_place(submission: Submission, inside: Path, notes: Notes) -> None:
+    """`inside`: where the file is, below the folder of submissions."""
+    if inside != submission_path(submission):
+        notes.error("path", f"the content belongs to {submission_path(submission)}", "move the file, or mend its names")
+    if (expected := content_id(submission)) != submission.id:
+        notes.error(
+            "id",
+            f"is {printable(submission.id)}, but this content has {expected}: figures were changed",
+            "a changed score is a new submission: `harness submit` writes it; list the old id in removed.json",
+        )
+
+
+def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
+    """Who measured must show the rankings; who reports has none."""
+    tables = {"per_query": per_query_path(path), "kept": kept_path(path)}
+    if submission.claim == "reported":
+        for name, table in tables.items():
+            if getattr(submission, name) is not None or table.exists():
+                notes.error(name, "figures of a paper have no tables", "claim self-reported if you measured them")
+        return
+    for name, table in tables.items():
+        if getattr(submission, name) is None:
+            notes.error(name, "is missing: measured figures come with their tables", "write it with `harness submit`")
+        elif not table.is_file():
+            notes.error(name, f"{table.name} is not there", "add the file that `harness submit` wrote beside this one")
+    if submission.environment is None:
+        notes.error("environment", "is missing", "say what it was measured with")
+    unread = {"languages"} if submission.backbone.kind == "text tokens" else {"languages", "page_texts"}
+    for data_set in submission.benchmark.data_sets:
+        lacking = [what for what in CONTENT[1:] if what not in unread and getattr(data_set, what) is None]
+        if lacking:
+            field = f"benchmark.data_sets ({printable(data_set.name)})"
+            notes.error(field, f"{', '.join(lacking)} missing: what was read?", "submit from a run folder")
+    if (submission.claim == "reproduced") != (submission.reproduces is not None):
+        notes.error(
+            "reproduces", "goes with the claim `reproduced`, and only with it", "name the id, or claim otherwise"
+        )
+
+
+def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+    reported = submission.claim == "reported"
+    listed = {data_set.name for data_set in submission.benchmark.data_sets}
+    keys = Counter((cell.data_set, cell.language, cell.budget) for cell in submission.cells)
+    for (data_set, language, budget), times in keys.items():
+        if times > 1:
+            field = f"cells ({printable(data_set)} {printable(language)} at {budget:g})"
+            notes.error(field, f"occurs {times} times", "keep one")
+    for name in dict.fromkeys(cell.data_set for cell in submission.cells):
+        cells = [cell for cell in submission.cells if cell.data_set == name]
+        field = f"cells ({printable(name)})"
+        if name not in listed:
+            notes.error(field, "benchmark.data_sets does not list it", "list it, or mend the name")
+        if name not in pinned.data_sets:
+            say = notes.warn if reported else notes.error
+            say(field, f"is no data set of {pinned.benchmark.name}: it counts for nothing", "see benchmark.json")
+        else:
+            strange = {cell.language for cell in cells} - {*pinned.data_sets[name].languages, ""}
+            if strange:
+                notes.error(field, f"the benchmark has no queries in {printable(min(strange))}", "mend the language")
+        full = {cell.language for cell in cells if cell.budget == 1.0}
+        lacking = {cell.language for cell in cells} - full
+        if lacking and not (reported and all(cell.retention is not None for cell in cells)):
+            what = (
+                f"has no cell of the full model (budget 1.0){f' in {printable(min(lacking))}' if min(lacking) else ''}"
+            )
+            notes.error(field, what, "every figure is relative to the full model of the same run: add its cells")
+    _warn_of_gaps(submission, pinned, notes)
+
+
+def _warn_of_gaps(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+    """One line for all budgets that lack the same."""
+    gaps: dict[tuple[str, ...], list[float]] = {}
+    found = coverage(submission, pinned)
+    for budget, (done, wanted) in found.items():
+        if done < wanted:
+            gaps.setdefault(tuple(missing(submission, pinned, budget)), []).append(budget)
+    for lacking, budgets in gaps.items():
+        done, wanted = found[budgets[0]]
+        some = ", ".join(map(printable, lacking[:3])) + (" …" if len(lacking) > 3 else "")
+        at = ", ".join(f"{budget:.4g}" for budget in budgets)
+        notes.warn("cells", f"{done}/{wanted} at budget {at}, so unranked: no {some}", "measure the rest")
+
+
+def check_content(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+    """What was read must be what is pinned: counts, revisions and hashes."""
+    for data_set in submission.benchmark.data_sets:
+        known = pinned.data_sets.get(data_set.name)
+        if known is None:
+            continue  # said with its cells
+        for what in CONTENT:
+            mine, theirs = getattr(data_set, what), getattr(known, what)
+            if mine not in (None, ()) and theirs not in (None, ()) and mine != theirs:
+                field = f"benchmark.data_sets ({printable(data_set.name)}).{what}"
+                notes.error(
+                    field, f"{printable(mine)} was read, {printable(theirs)} is pinned", "measure on the pinned data"
+                )
+
+
+def check_size(submission: Submission, notes: Notes) -> None:
+    """Budgets that were missed, and indexes smaller than their vectors."""
+    method, dim = submission.method, submission.backbone.dim
+    budgets = {(c.data_set, c.budget): c.realised for c in submission.cells if c.budget < 1 and c.realised is not None}
+    for (name, budget), realised in budgets.items():
+        if method.adaptive and drifted(realised, budget):
+            what = f"an adaptive method kept {realised:.4f} at {budget:g}"
+            notes.warn(f"cells ({printable(name)} at {budget:g}).realised", what, "read it beside its realised budget")
+    for i, cell in enumerate(submission.cells):
+        if None in (dim, cell.bytes_per_page, cell.vectors_per_page) or method.track is Track.quantised:
+            continue
+        least = (cell.vectors_per_page or 0) * (dim or 0) * INDEX_BYTES
+        if (cell.bytes_per_page or 0) < least * (1 - TOLERANCE):
+            what = f"{cell.bytes_per_page:.1f} bytes a page cannot hold its vectors: float16 needs {least:.1f}"
+            notes.warn(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less")
+
+
+def check_official(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+    complete = coverage(submission, pinned).get(1.0, (0, 1))
+    for check in compare_with_mteb(submission, complete[0] == complete[1]):
+        if not check.passed:
+            what = f"{printable(check.data_set)}" if check.data_set else "mean of the benchmark"
+            notes.warn(
+                f"full model ({what})",
+                f"NDCG@5 {check.ours:.1f}, MTEB has {check.official:.1f}: more than {check.tolerance:g} apart",
+                "look at query template, revision and dtype before believing what is relative to it",
+            )

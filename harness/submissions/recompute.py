@@ -1,0 +1,67 @@
+"""Figures computed again from what is stored: NDCG from rankings, Score Retention from queries.
+
+NDCG follows trec_eval: linear gain, discount 1 / log2(rank + 1), the ideal order of all judged pages below it. It is
+written here a second time on purpose: it shares no code with what measured the figures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.submissions.pinned import Judged
+from harness.submissions.rows import TOP, PerQuery
+
+RANKED = (1, 5, 10)
+"""Cutoffs that ten stored pages suffice for."""
+DEEPER = (50, 100)
+_DISCOUNTS = 1 / np.log2(np.arange(2, 102))
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """The rows of one data set, as indices into its pinned queries and pages; -1 for what is not known there."""
+
+    rows: np.ndarray
+    """Where in the table they are."""
+    query: np.ndarray
+    top: np.ndarray
+    """`[rows, 10]`, -1 also where a ranking is shorter."""
+
+
+def rankings(table: PerQuery, name: str, judged: Judged) -> Rankings:
+    code = table.data_set.names.index(name)
+    rows = np.flatnonzero(table.data_set.codes == code)
+    page_at = np.array([judged.pages.get(page, -1) for page in table.top.names] + [-1])  # the last is reached by -1
+    query_at = np.array([judged.queries.get(query, -1) for query in table.query.names])
+    return Rankings(rows, query_at[table.query.codes[rows]], page_at[table.top.codes[rows]])
+
+
+def ndcg(found: Rankings, judged: Judged) -> dict[int, np.ndarray]:
+    """NDCG at the cutoffs that stored rankings reach, one value a row."""
+    reached = (_gains(found, judged) * _DISCOUNTS[:TOP]).cumsum(1)
+    return {k: reached[:, k - 1] / judged.ideal(k)[found.query] for k in RANKED}
+
+
+def deeper_bounds(found: Rankings, judged: Judged, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
+    """What NDCG at 50 or 100 can be, given the first ten pages: all else irrelevant, or all that is left follows."""
+    gains = _gains(found, judged)
+    reached = (gains * _DISCOUNTS[:TOP]).sum(1)
+    ideal = judged.ideal(cutoff)[found.query]
+    left = np.maximum(judged.relevant[found.query] - (gains > 0).sum(1), 0)
+    behind = np.concatenate([[0], _DISCOUNTS[TOP:cutoff].cumsum()])
+    best = reached + judged.grades[1].max() * behind[np.minimum(left, cutoff - TOP)]
+    return reached / ideal, np.minimum(best / ideal, 1)
+
+
+def pair_mean(per_query: np.ndarray, pairs: np.ndarray) -> float:
+    """Score Retention over gold pairs from its means by query; exact where no pair was left out."""
+    return float(np.dot(per_query, pairs) / pairs.sum())
+
+
+def _gains(found: Rankings, judged: Judged) -> np.ndarray:
+    keys, grades = judged.grades
+    wanted = found.query[:, None] * len(judged.page_ids) + found.top
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((found.top >= 0) & (keys[at] == wanted), grades[at], 0.0)

@@ -1,0 +1,174 @@
+"""Submissions checked as the leaderboard checks them: all problems at once, and nothing that was submitted is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.parquet import TableError
+from harness.store.format import file_checksum
+from harness.submissions import folder as tree
+from harness.submissions import peers as others
+from harness.submissions.check_kept import check_kept
+from harness.submissions.check_tables import Recomputed, check_per_query
+from harness.submissions.checks import (
+    AGAIN,
+    check_cells,
+    check_claim,
+    check_content,
+    check_official,
+    check_place,
+    check_size,
+)
+from harness.submissions.coverage import coverage
+from harness.submissions.entry import Entry, SubmissionError, find_submissions, printable, read_submission
+from harness.submissions.pinned import FILE, Pinned
+from harness.submissions.problems import Notes, Problem
+from harness.submissions.rows import kept_path, per_query_path, read_kept, read_per_query
+from harness.submissions.schema import Submission
+
+
+@dataclass(frozen=True)
+class Report:
+    """Submissions without an error, and every problem of all that was looked at."""
+
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+    files: int
+
+    @property
+    def passed(self) -> bool:
+        return not any(problem.level == "error" for problem in self.problems)
+
+
+@dataclass
+class _Checking:
+    """The state of one validation."""
+
+    root: Path
+    pinned: dict[str, Pinned | None] = field(default_factory=dict)
+    notes: list[Notes] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    recomputed: dict[Path, Recomputed] = field(default_factory=dict)
+
+    def about(self, path: Path) -> Notes:
+        self.notes.append(Notes(path, []))
+        return self.notes[-1]
+
+
+def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> Report:
+    """Check `files`, or everything below the folder of submissions `root`; `base` is the state that it grew from."""
+    checking = _Checking(root)
+    wanted = find_submissions(root) if files is None else list(files)
+    for path in wanted if files is None else dict.fromkeys([*_context(files), *files]):
+        _check_file(checking, path)
+    _check_together(checking)
+    if files is None:
+        tree.check_tree(root, checking.about)
+        if base is not None:
+            tree.check_history(root, base, checking.about)
+    shown = {path.resolve() for path in wanted} | {(root / name).resolve() for name in checking.pinned}
+    problems = [
+        problem
+        for notes in checking.notes
+        for problem in notes.found
+        if files is None or problem.file.resolve() in shown or problem.file.parent.resolve() in shown
+    ]
+    entries = [entry for entry in checking.entries if files is None or entry.path.resolve() in shown]
+    return Report(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted))
+
+
+def _context(files: Sequence[Path]) -> list[Path]:
+    """Submissions of the same backbones and benchmarks: random's row, and what is reproduced, are among them."""
+    homes = {path.parent.parent for path in files if (path.parent.parent.parent / FILE).is_file()}
+    return [path for home in sorted(homes) for path in sorted(home.glob("*/*.json"))]
+
+
+def _check_file(checking: _Checking, path: Path) -> None:
+    notes = checking.about(path)
+    if (reason := tree.unsafe(path, checking.root)) is not None:
+        notes.error("path", reason, "put the file itself there")
+        return
+    try:
+        submission = read_submission(path)
+    except SubmissionError as error:
+        for where, what in error.problems:
+            notes.error(where, what, "docs/submissions.md describes every field")
+        return
+    check_place(submission, path.resolve().relative_to(checking.root.resolve()), notes)
+    check_claim(submission, path, notes)
+    pinned = _pinned(checking, submission.benchmark.name, notes)
+    if pinned is None:
+        return
+    check_cells(submission, pinned, notes)
+    check_content(submission, pinned, notes)
+    check_size(submission, notes)
+    check_official(submission, pinned, notes)
+    entry = Entry(path, submission, None, submission.claim, coverage=coverage(submission, pinned))
+    if submission.claim != "reported":
+        entry = replace(entry, status="self-reported")
+        if notes.clean:
+            found = _recompute(path, submission, pinned, notes)
+            if found is not None and notes.clean:
+                checking.recomputed[path] = found
+                entry = replace(entry, submission=found.submission, per_query=found.per_query, status="recomputed")
+    if notes.clean:
+        checking.entries.append(entry)
+
+
+def _recompute(path: Path, submission: Submission, pinned: Pinned, notes: Notes) -> Recomputed | None:
+    """Figures computed again from the tables beside a submission."""
+    for name, file in (("per_query", per_query_path(path)), ("kept", kept_path(path))):
+        if tree.unsafe(file, path.parents[3]) is not None:
+            notes.error(name, f"{file.name} is a link", "put the file itself there")
+        elif file_checksum(file) != getattr(submission, name):
+            notes.error(name, f"{file.name} is not the file that was submitted: its checksum differs", "restore it")
+    try:
+        rows, kept = read_per_query(path), read_kept(path)
+    except TableError as error:
+        notes.error("per_query", printable(error, 400), AGAIN)
+        return None
+    judged = {name: pinned.judged[name] for name in pinned.judged if name in pinned.data_sets}
+    if unjudged := sorted({cell.data_set for cell in submission.cells} - judged.keys()):
+        notes.warn("benchmark", f"nothing can be computed again: no qrels of {unjudged[0]} are pinned", "pin them")
+        return None
+    check_kept(submission, kept, judged, notes)
+    return check_per_query(submission, rows, judged, notes)
+
+
+def _check_together(checking: _Checking) -> None:
+    notes_of = {notes.file: notes for notes in checking.notes}
+    peers = [
+        others.Peer(entry.submission, checking.recomputed.get(entry.path), notes_of[entry.path])
+        for entry in checking.entries
+    ]
+    for name, pinned in checking.pinned.items():
+        if pinned is not None:
+            here = [peer for peer in peers if peer.submission.benchmark.name == name]
+            others.check_against_full_and_random(here, pinned)
+    known = {name: pinned for name, pinned in checking.pinned.items() if pinned is not None}
+    agree = others.reproductions(peers, known)
+    checking.entries = [
+        replace(entry, status="reproduced", reproduced_by=agree[entry.submission.id])
+        if entry.submission.id in agree
+        else entry
+        for entry in checking.entries
+        if notes_of[entry.path].clean
+    ]
+
+
+def _pinned(checking: _Checking, name: str, notes: Notes) -> Pinned | None:
+    """The pinned benchmark, read and checked once."""
+    if name not in checking.pinned:
+        home = checking.root / name
+        about = checking.about(home / "benchmark.json")
+        checking.pinned[name] = tree.checked_pinned(home, about)
+    if checking.pinned[name] is None:
+        notes.error("benchmark.name", f"{name}/benchmark.json cannot be used", "`harness submit` writes it from a run")
+    return checking.pinned[name]
+
+
+def _with_warnings(entries: Iterable[Entry], notes: Iterable[Notes]) -> list[Entry]:
+    warnings = {n.file: tuple(f"{p.field}: {p.what}" for p in n.found if p.level == "warning") for n in notes}
+    return [replace(entry, warnings=warnings[entry.path]) for entry in entries]

@@ -180,6 +180,7 @@ SPOILED_ROWS = {
         "per_query (tongues)",
         "12 of 24 queries",
     ),
+    "no row at all": (lambda f: f.iloc[:0], "per_query", "plain at 0.1: the cells have them"),
     "another trial": (set_row("trial", 7), "per_query (plain)", "trials at 0.1 are [0, 7]"),
 }
 
@@ -217,6 +218,8 @@ SPOILED_KEPT = {
         "24 pages, the benchmark 25",
     ),
     "a row lost": ("sap", lambda rows: rows.pop(0), "kept", "plain at 0.1 is in the rows or in the cells only"),
+    "no row at all": ("sap", lambda rows: rows.clear(), "kept", "plain at 0.1 is in the rows or in the cells only"),
+    "an empty row": ("sap", lambda rows: rows[0]["kept"].clear(), "kept (plain at 0.1)", "has 0 pages"),
     "a trial lost": ("random", lambda rows: rows.pop(0), "kept (plain at 0.1)", "has 1 trials, the cells say 2"),
 }
 

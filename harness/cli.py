@@ -13,8 +13,10 @@ from harness.commands import (
     check,
     encode,
     evaluate,
+    experiment,
     import_,
     import_vectors,
+    leaderboard,
     listing,
     new_pruner,
     submit,
@@ -32,12 +34,14 @@ app = typer.Typer(
 
 app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
+app.command()(experiment.experiment)
 app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
 app.command()(submit.submit)
 app.command()(validate.validate)
+app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
 app.add_typer(bench.app, name="bench")

@@ -23,6 +23,7 @@ from harness.backbones.contract import Card, EncodedPage, Options
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
 from pruners.core.errors import PruneBoardError
 
+SMALL = 512  # width of layers below which two threads take longer than one each in two processes
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -131,6 +132,11 @@ class EngineBackbone:
             query_template=self.query_text("{query}"),
             max_visual_tokens=self.options.max_visual_tokens,
         )
+
+    @property
+    def one_thread(self) -> bool:
+        """Whether its layers are too small to share among threads, so that pages are shared among processes instead."""
+        return self.device.type == "cpu" and self.text_config.hidden_size <= SMALL
 
     @property
     def attention_path(self) -> str:

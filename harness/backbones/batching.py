@@ -15,7 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 LARGEST_BATCH = 64
-CPU_BATCH, CPU_ROOM = 4, 4 * 2**30  # cores are busy with one page already; a few only spread the fixed costs
+CPU_BATCH, CPU_ROOM = 8, 4 * 2**30  # cores are busy with one page already; a few only spread the fixed costs
 
 
 class OutOfMemoryError(PruneBoardError):

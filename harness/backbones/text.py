@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from harness.backbones.base import choose_device, choose_dtype, load_engine_model
+from harness.backbones.base import SMALL, choose_device, choose_dtype, load_engine_model
 from harness.backbones.checkpoint import Checkpoint
 from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
 from harness.backbones.late_interaction import read_late_interaction
@@ -45,6 +45,11 @@ class TextBackbone:
         self.tokenizer = AutoTokenizer.from_pretrained(str(checkpoint.folder), local_files_only=True)
         self.use = read_late_interaction(checkpoint.folder, self.tokenizer)
         self.before, self.after = self._special_tokens()
+
+    @property
+    def one_thread(self) -> bool:
+        """As with the visual backbones: a small encoder shares pages among processes, not layers among threads."""
+        return self.device.type == "cpu" and self.config.hidden_size <= SMALL
 
     @cached_property
     def model(self) -> Any:

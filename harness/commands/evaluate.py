@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +45,9 @@ def evaluate(
     window: Annotated[
         str | None, typer.Option(help="Layers for `sap` and kin: 11-14, or a file of `harness calibrate`.")
     ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Index visual tokens only (visual, the default), or the prompt's too (native).")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Default: 42.")] = None,
     device: Annotated[str | None, typer.Option(help="cuda, mps or cpu; chosen by itself.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,
@@ -80,6 +84,7 @@ def evaluate(
         budgets=parse_budgets(budgets) if budgets else None,
         trials=trials,
         window=window,
+        profile=profile,
         seed=seed,
         device=device,
         dtype=dtype,
@@ -104,6 +109,12 @@ def evaluate(
     else:
         _show(settings, found.rows)
         output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
+        place = shlex.quote(str(folder))
+        people.print(
+            f"[dim]next[/]: harness leaderboard --runs {escape(place)} --open   [dim]see it[/]\n"
+            f"      harness submit {escape(place)} --submitter 'Your name'   [dim]hand it in[/]",
+            soft_wrap=True,
+        )
     for remark in found.remarks:
         people.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     for method, reason in found.failures.items():
@@ -132,8 +143,8 @@ def _show(settings: Config, rows: list[dict]) -> None:
 
     full = rows[0]
     output.print(
-        f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors and "
-        f"{full['bytes_per_page'] / 1000:.1f} KB a page"
+        f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors "
+        f"({settings.profile}) and {full['bytes_per_page'] / 1000:.1f} KB a page"
     )
     for budget in settings.budgets:
         table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")

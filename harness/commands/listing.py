@@ -80,6 +80,14 @@ def budgets(as_json: Json = False) -> None:
 
 
 @app.command()
+def experiments(as_json: Json = False) -> None:
+    """Experiments: the tables and figures of the SAP paper that `harness experiment` makes."""
+    from harness.commands.experiment import show_list
+
+    show_list(as_json)
+
+
+@app.command()
 def benchmarks(as_json: Json = False) -> None:
     """Benchmarks and their tasks, and whether they are on this machine. Any folder in ViDoRe's layout is one too."""
     from harness.benchmarks.listing import rows

@@ -20,10 +20,11 @@ from harness.evaluation.native import add_partners, at_realised_ratio
 from harness.evaluation.record import write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
+from harness.evaluation.scores import INDEX_BITS, NATIVE, Job, gold_queries, load_queries, score_one, score_task
 from harness.evaluation.summary import summarise
 from harness.progress import Progress
 from harness.store.reader import Store
+from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
 
@@ -53,6 +54,8 @@ def evaluate(
     config: Config, places: Places, progress: Progress, say: Callable[[str], None] = lambda text: None
 ) -> Evaluation:
     """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
+    if places.mteb_results and config.profile == NATIVE:
+        raise PruneBoardError("mteb is handed visual tokens only; leave out --mteb-results or --profile native")
     suite = load_suite(config.benchmark)
     methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
@@ -62,7 +65,15 @@ def evaluate(
     run = RunFolder.begin(places.run, config)
     for remark in suite.remarks():
         run.log(remark)
-    stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
+    stores = {
+        task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
+        for task in suite.tasks
+    }
+    if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):
+        raise PruneBoardError(
+            f"{config.backbone} gives no prompt vectors, so there is nothing more to index: use visual"
+        )
+    _same_stores(run, stores)
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
@@ -80,6 +91,17 @@ def evaluate(
         settings = config.budgets, config.seed, places.workers
         write_results(places.mteb_results, suite.tasks, stores, able, *settings, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _same_stores(run: RunFolder, stores: dict[str, Store]) -> None:
+    """A run goes on only with what it began with: new weights or new pages under the old names are another run."""
+    before = run.read_json("stores.json") or {}
+    changed = [name for name, store in stores.items() if before.get(name, {}).get("store", store.key) != store.key]
+    if changed:
+        raise PruneBoardError(
+            f"{run.folder} was begun with another checkpoint or other pages ({', '.join(changed)} changed since); "
+            "choose another --out, or delete the folder"
+        )
 
 
 def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:
@@ -109,7 +131,8 @@ def _estimate(
     if not left or not methods:
         return "nothing is left to evaluate"
     store = stores[left[0]]
-    job = Job(store, tuple(methods), config.budgets, config.seed, load_queries(store, range(len(store.query_ids))), {})
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
+    job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     score_one(job, 0)  # compiles what is not compiled yet
     start = time.perf_counter()
     score_one(job, 0)
@@ -143,17 +166,24 @@ def _evaluate_task(
         tuple(missing),
         config.budgets,
         config.seed,
-        load_queries(store, range(len(store.query_ids))),
+        load_queries(store, range(len(store.query_ids)), config.device),
         gold_queries(evaluator.gold.queries, evaluator.gold.pages),
+        config.profile,
     )
     start = time.perf_counter()
     with progress(f"{task.name}: prune, score", total=len(store), done=0) as advance:
         scores = score_task(job, places.workers, advance)
     run.write_result(FULL, evaluator.full(scores, store.dim, INDEX_BITS))
-    with progress(f"{task.name}: measure", total=len(missing), done=0) as advance:
-        for method in missing:
-            if method.text not in scores.failures:
-                run.write_result(method.slug, evaluator.method(method, config.budgets, scores))
+    scored = [method for method in missing if method.text not in scores.failures]
+
+    def measure(method: Method) -> None:
+        run.write_result(method.slug, evaluator.method(method, config.budgets, scores))
+
+    with (
+        progress(f"{task.name}: measure", total=len(scored), done=0) as advance,
+        spread(measure, scored, places.workers) as results,
+    ):
+        for _ in results:
             advance(1)
     run.add_timings(task.name, scores.milliseconds)
     run.log(f"{task.name}: {len(missing)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")

@@ -51,7 +51,7 @@ class TaskEvaluator:
 
     def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
         stored = scores.full_vectors[None, None]
-        size = stored.sum(-1) * dim * bits
+        size = (stored.sum(-1) + scores.prompt_vectors) * dim * bits
         return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
@@ -85,7 +85,7 @@ class TaskEvaluator:
                     "budget": budget,
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
-                    "vectors_per_page": kept_vectors / pages,
+                    "vectors_per_page": (kept_vectors + scores.prompt_vectors) / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
                     "trials": len(trials),
                     "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),

@@ -39,7 +39,7 @@ def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Jud
             notes.error(field, f"has {len(rows)} trials, the cells say {trials}", AGAIN)
         else:
             _check_counts(submission, field, budget, np.stack(rows), full[0], notes)
-            _check_realised(here, np.stack(rows), full[0], notes)
+            _check_realised(submission, here, np.stack(rows), full[0], notes)
 
 
 def _check_counts(
@@ -55,9 +55,13 @@ def _check_counts(
             notes.error(field, what, "declare the method adaptive or snapped, or keep the budget")
 
 
-def _check_realised(cells: Sequence[tuple[int, Cell]], rows: np.ndarray, full: np.ndarray, notes: Notes) -> None:
+def _check_realised(
+    submission: Submission, cells: Sequence[tuple[int, Cell]], rows: np.ndarray, full: np.ndarray, notes: Notes
+) -> None:
     mean = float(rows.sum(1).mean())
-    found = {"realised": mean / float(full.sum()), "vectors_per_page": mean / len(full)}
+    found = {"realised": mean / float(full.sum())}
+    if submission.backbone.profile != "native":  # there prompt vectors are stored too, of which nothing is kept here
+        found["vectors_per_page"] = mean / len(full)
     for i, cell in cells:
         for what, value in found.items():
             stated = getattr(cell, what)

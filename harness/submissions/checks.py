@@ -15,7 +15,7 @@ from harness.submissions.rows import kept_path, per_query_path
 from harness.submissions.schema import Cell, Submission, Track
 from pruners.core.budget import drifted
 
-CONTENT = ("revision", "pages", "queries", "languages", "corpus", "query_texts", "qrels")
+CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
 INDEX_BYTES = 2  # of a number in an index: float16
 TOLERANCE = 1e-5
 AGAIN = "submit the run again with `harness submit`"
@@ -54,8 +54,9 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
             notes.error(name, f"{table.name} is not there", "add the file that `harness submit` wrote beside this one")
     if submission.environment is None:
         notes.error("environment", "is missing", "say what it was measured with")
+    unread = {"languages"} if submission.backbone.kind == "text tokens" else {"languages", "page_texts"}
     for data_set in submission.benchmark.data_sets:
-        lacking = [what for what in CONTENT[1:] if what != "languages" and getattr(data_set, what) is None]
+        lacking = [what for what in CONTENT[1:] if what not in unread and getattr(data_set, what) is None]
         if lacking:
             field = f"benchmark.data_sets ({printable(data_set.name)})"
             notes.error(field, f"{', '.join(lacking)} missing: what was read?", "submit from a run folder")

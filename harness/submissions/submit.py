@@ -33,6 +33,8 @@ from harness.submissions.schema import (
 )
 from pruners.core.errors import PruneBoardError
 
+WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
+"""What a submission says of a window; the curve is drawn on the backbone's page."""
 TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
 
 
@@ -217,7 +219,7 @@ def _method(run: Run, text: str, track: Track | None) -> Method:
         calibrated["thresholds"] = facts["thresholds"]
     window = (run.calibration or {}).get("window")
     if window and "layers=" in facts["composition"] and "layers=" not in text:
-        calibrated["window"] = {key: window[key] for key in ("window", "pairs", "empty_suffix") if key in window}
+        calibrated["window"] = {key: window[key] for key in WINDOW if key in window}
     if run.calibration and (calibrated or facts["shared_bytes"]):
         calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
     return Method(
@@ -275,6 +277,7 @@ def _data_set(task: str, facts: Mapping[str, Any]) -> DataSet:
         queries=facts["queries"],
         languages=tuple(facts["languages"]),
         corpus=facts["content"]["corpus"],
+        page_texts=facts["content"].get("texts"),
         query_texts=facts["content"]["queries"],
         qrels=facts["content"]["qrels"],
     )

@@ -246,8 +246,8 @@ def test_imported_pages_are_encoded_by_their_text(backbone, tmp_path):
     for place, last in (("in", "Diesel."), ("in2", "Petrol.")):
         write_pdf(tmp_path / place / "a.pdf", [["1 Fire pumps", "Water."], ["2 Fuel oil", last]], outline)
     stores = []
-    for place in ("in", "in2"):
-        import_outlines([tmp_path / place], tmp_path / "out" / place, Settings(dpi=36))
+    for place, dpi in (("in", 36), ("in2", 48)):
+        import_outlines([tmp_path / place], tmp_path / "out" / place, Settings(dpi=dpi))
         stores.append(encode(backbone, read_folder(tmp_path / "out" / place), tmp_path / "stores"))
     first, second = stores
     assert first.key != second.key

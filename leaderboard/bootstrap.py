@@ -1,0 +1,130 @@
+"""Intervals, tied ranks and differences of the measured rows of a view. The statistics are all `uncertainty`'s.
+
+What is done here is only to hand it the right arrays. Submissions of one run share a full model and are resampled
+together. Those of another run have a full model of their own and are resampled by another call with the same seed and
+the same queries, which draws the same resamples: so all of them are paired, and replicates can stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare, tie_groups
+from harness.submissions.entry import Entry
+from leaderboard.headline import weights
+from leaderboard.rows import FULL
+
+WORK = 200_000_000
+"""Numbers drawn and figures resampled in all, so that a view of a thousand submissions takes seconds, not minutes."""
+FEWEST = 1000
+
+Strata = tuple[tuple[str, str, tuple[str, ...]], ...]
+"""(data set, language, queries) in a fixed order: only submissions with the same are compared."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Per-query NDCG@5 of a submission: `values[budget]`, one array a stratum."""
+
+    strata: Strata
+    values: dict[float, list[np.ndarray]]
+
+    @property
+    def full(self) -> bytes:
+        """Tells runs apart."""
+        return b"".join(array.tobytes() for array in self.values[FULL])
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """The cells of a view: `places[submission, budget]` is the cell, submissions counted as they were given."""
+
+    places: dict[tuple[int, float], int]
+    comparison: Comparison
+    resamples: int
+
+    def interval(self, submission: int, budget: float) -> Interval | None:
+        cell = self.places.get((submission, budget))
+        return None if cell is None else self.comparison.retention_interval(cell)
+
+    def ranks(self, submissions: Sequence[int], budget: float) -> dict[int, int]:
+        """Tied ranks of these submissions at a budget."""
+        found = {s: self.places[s, budget] for s in submissions if (s, budget) in self.places}
+        return dict(zip(found, tie_groups(self.comparison, list(found.values())), strict=True))
+
+    def difference(self, a: int, b: int, budget: float) -> Interval | None:
+        """Retention of a minus that of b."""
+        first, second = self.places.get((a, budget)), self.places.get((b, budget))
+        return None if first is None or second is None else self.comparison.difference(first, second)
+
+    def areas(self, budgets: tuple[float, ...]) -> Resampled:
+        """The headline as a comparison of its own, of the submissions that have all `budgets`; its budget is FULL."""
+        names = sorted({s for s, _ in self.places if all((s, b) in self.places for b in budgets)})
+        at = np.array([[self.places[s, b] for b in budgets] for s in names], int).reshape(len(names), len(budgets))
+        share, whole = weights(budgets), self.comparison
+        area = Comparison(
+            whole.ndcg[at] @ share,
+            whole.ndcg_replicates[:, at] @ share,
+            whole.retention[at] @ share,
+            whole.retention_replicates[:, at] @ share,
+        )
+        return Resampled({(s, FULL): i for i, s in enumerate(names)}, area, self.resamples)
+
+
+def measured(entry: Entry, budgets: Sequence[float]) -> Measured | None:
+    """Per-query figures of a submission; none if it has none, or not for the full model."""
+    frame = entry.per_query
+    if frame is None or FULL not in set(frame["budget"].unique()):
+        return None
+    keys = ["data_set", "language", "query"]
+    table = frame.pivot_table("ndcg@5", keys, "budget", aggfunc="mean", observed=True)  # the mean is over trials
+    table = table[[budget for budget in (FULL, *budgets) if budget in table]].dropna(axis=1)
+    data_sets, languages, queries = (table.index.get_level_values(i).to_numpy() for i in range(3))
+    codes, unique = pd.MultiIndex.from_arrays([data_sets, languages]).factorize(sort=True)
+    at = [np.flatnonzero(codes == code) for code in range(len(unique))]
+    strata = tuple((d, language, tuple(queries[rows])) for (d, language), rows in zip(unique, at, strict=True))
+    return Measured(strata, {budget: [table[budget].to_numpy()[rows] for rows in at] for budget in table})
+
+
+def resample(entries: Sequence[Measured | None], names: Sequence[str]) -> Resampled | None:
+    """Bootstrap every cell over the data sets `names`, of the submissions that have the queries most of them have."""
+    known = {i: entry for i, entry in enumerate(entries) if entry is not None}
+    counted = Counter(entry.strata for entry in known.values()).most_common(1)
+    if not counted or not set(names) <= {data_set for data_set, _, _ in counted[0][0]}:
+        return None
+    common = counted[0][0]
+    runs: dict[bytes, list[int]] = {}
+    for i, entry in known.items():
+        if entry.strata == common:
+            runs.setdefault(entry.full, []).append(i)
+    cells = [(i, budget) for members in runs.values() for i in members for budget in known[i].values if budget != FULL]
+    queries = sum(len(found) for data_set, _, found in common if data_set in names)
+    resamples = max(FEWEST, min(RESAMPLES, WORK // (queries * len(runs) + len(cells) * len(names))))
+    comparisons = [
+        compare(_arrays([known[i] for i in members], common, names), resamples=resamples) for members in runs.values()
+    ]
+    return Resampled({cell: at for at, cell in enumerate(cells)}, _side_by_side(comparisons), resamples)
+
+
+def _arrays(members: Sequence[Measured], strata: Strata, names: Sequence[str]) -> list[list[np.ndarray]]:
+    """For each data set and language `[cells + 1, queries]`, the full model last."""
+    by_name: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for s, (name, _, _) in enumerate(strata):
+        if name in by_name:
+            cells = [member.values[b][s] for member in members for b in member.values if b != FULL]
+            by_name[name].append(np.vstack([*cells, members[0].values[FULL][s]]))
+    return list(by_name.values())
+
+
+def _side_by_side(runs: Sequence[Comparison]) -> Comparison:
+    return Comparison(
+        np.concatenate([run.ndcg for run in runs]),
+        np.concatenate([run.ndcg_replicates for run in runs], axis=1),
+        np.concatenate([run.retention for run in runs]),
+        np.concatenate([run.retention_replicates for run in runs], axis=1),
+    )

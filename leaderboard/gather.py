@@ -1,0 +1,68 @@
+"""What the site is built from: the submissions in a folder, checked, and runs of one's own for a preview."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from pathlib import Path
+
+import pandas as pd
+
+from harness.submissions import pinned
+from harness.submissions.entry import Entry, read_model
+from harness.submissions.load import load
+from harness.submissions.problems import Problem
+from harness.submissions.rows import PER_QUERY
+from harness.submissions.schema import Benchmark, Origin
+from harness.submissions.submit import Choice, Run, make
+from pruners.core.errors import PruneBoardError
+
+PREVIEW = "a local run, not submitted"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Entries, the benchmarks they are measured against, and why others were left out."""
+
+    entries: list[Entry]
+    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+    """As pinned; a benchmark that is not there is what its submissions say it is."""
+    left_out: list[Problem] = field(default_factory=list)
+
+
+def gather(submissions: Path, runs: Sequence[Path]) -> Gathered:
+    """All valid submissions of a folder, and those that the runs would make."""
+    if not submissions.is_dir():
+        raise PruneBoardError(f"there is no folder {submissions}; name one with --submissions")
+    report = load(submissions)
+    entries = list(report.entries)
+    benchmarks = {}
+    for name in sorted({entry.submission.benchmark.name for entry in entries}):
+        if (file := submissions / name / pinned.FILE).is_file():
+            benchmarks[name] = read_model(file, Benchmark)
+    for folder in _run_folders(runs):
+        run = Run(folder)
+        benchmark = run.pinned().benchmark
+        benchmarks.setdefault(benchmark.name, benchmark)
+        entries += _preview(folder, run)
+    return Gathered(entries, benchmarks, [problem for problem in report.problems if problem.level == "error"])
+
+
+def _run_folders(paths: Sequence[Path]) -> Iterator[Path]:
+    """Run folders, named themselves or by the folder they lie in."""
+    for path in paths:
+        found = [path] if (path / "config.toml").is_file() else sorted(p.parent for p in path.glob("*/config.toml"))
+        if not found:
+            raise PruneBoardError(f"{path} is no run folder and holds none; `harness evaluate --out {path}` makes one")
+        yield from found
+
+
+def _preview(folder: Path, run: Run) -> Iterator[Entry]:
+    """A run's methods as they would look if submitted; dated by its configuration, so that a rebuild is the same."""
+    changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, timezone.utc)
+    origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
+    for made in make(run, Choice(origin)):
+        rows = pd.read_parquet(io.BytesIO(made.per_query), columns=[name for name in PER_QUERY if name != "top_10"])
+        yield Entry(folder / f"{made.submission.id}.json", made.submission, rows, "self-reported")

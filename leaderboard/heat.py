@@ -1,0 +1,55 @@
+"""The heat map: retention of every method on every data set, in steps of colour and as numbers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+
+from leaderboard.text import fixed
+from leaderboard.views import Line, View
+
+STEPS = (50.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.05)
+"""Steps get finer towards 100, where methods differ; the last begins above what rounds to 100.0."""
+MOST = 100
+"""Rows; a map of a thousand is no map."""
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    line: Line
+    cells: tuple[tuple[str, int | None], ...]
+    """What is printed, and the step."""
+
+
+def step(value: float | None) -> int | None:
+    return None if value is None else bisect_right(STEPS, value)
+
+
+def heat_map(view: View, budget: float) -> list[HeatRow]:
+    """One row a method at a budget, best first. A missing data set stays empty."""
+    rows = []
+    for line, row in view.at(budget)[:MOST]:
+        values = [row.data_sets[name].retention if name in row.data_sets else None for name in view.data_sets]
+        rows.append(HeatRow(line, tuple((fixed(value), step(value)) for value in values)))
+    return rows
+
+
+def legend() -> list[str]:
+    """What each step means."""
+    edges = ["0", *(f"{edge:g}" for edge in STEPS[:-1]), "100"]
+    return [f"{a}–{b}" for a, b in pairwise(edges)] + ["above 100"]
+
+
+def columns(view: View) -> list[tuple[str, str]]:
+    """Data sets by full and by short name: MTEB's prefix and ending, and the benchmark's own name, say nothing here."""
+    return [(name, short_name(name)) for name in view.data_sets]
+
+
+def short_name(data_set: str) -> str:
+    short = data_set.rpartition("/")[2]
+    for start in ("Vidore2", "Vidore"):
+        if short.startswith(start) and len(short) > len(start):
+            short = short[len(start) :]
+            break
+    return short.removesuffix("Retrieval") or data_set

@@ -1,0 +1,104 @@
+"""Method pages: what the catalogue knows of a built-in method, and every result of that name."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from harness.submissions.entry import Entry
+from leaderboard.formulas import FORMULAS
+from leaderboard.text import file_name
+from leaderboard.views import Line, View
+from pruners.core.catalog import catalogue, kind
+
+
+@dataclass(frozen=True)
+class Facts:
+    """From the method's own source: its docstring, not a copy of it."""
+
+    kind: str
+    words: tuple[str, ...]
+    formula: tuple[str, ...]
+    parameters: tuple[str, ...]
+    needs: tuple[str, ...]
+    paper: str
+
+
+@dataclass(frozen=True)
+class MethodPage:
+    """A name, what it is, and its lines in all views."""
+
+    name: str
+    title: str
+    facts: Facts | None
+    results: tuple[tuple[View, Line], ...]
+
+    @property
+    def slug(self) -> str:
+        return file_name(self.name)
+
+    @property
+    def entry(self) -> Entry:
+        """The latest submission that measured it, else the latest: it says most of how the method was run."""
+        entries = [line.entry for _, line in self.results]
+        return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))
+
+    @property
+    def nano(self) -> bool:
+        return any(view.nano for view, _ in self.results)
+
+
+def method_pages(views: Sequence[View]) -> list[MethodPage]:
+    found: dict[str, list[tuple[View, Line]]] = {}
+    for view in views:
+        for line in view.lines:
+            found.setdefault(line.method.name, []).append((view, line))
+    return [_page(name, tuple(found[name])) for name in sorted(found)]
+
+
+def _page(name: str, results: tuple[tuple[View, Line], ...]) -> MethodPage:
+    page = MethodPage(name, name, None, results)
+    method = page.entry.submission.method
+    return MethodPage(name, method.title, facts(method.expression) or facts(name), results)
+
+
+@cache
+def facts(text: str) -> Facts | None:
+    """What is known of a built-in method, by its name or an expression that begins with it."""
+    head = re.match(r"[A-Za-z_]\w*", text)
+    entry = catalogue().get(head[0]) if head else None
+    if entry is None or entry.source != "built-in":
+        return None
+    needs = tuple(entry.options.get("needs", ()))
+    words = _docstring(entry.file, entry.symbol)
+    paper = entry.options.get("paper", "")
+    return Facts(kind(entry), words, FORMULAS.get(entry.name, ()), entry.parameters, needs, paper)
+
+
+def command(entry: Entry) -> str | None:
+    """The command that measures it again; none for a method that this project does not hold, or a paper's figures.
+
+    It is meant to be copied into a shell, so nothing but plain expressions of built-in methods is ever offered.
+    """
+    s = entry.submission
+    text = s.method.expression
+    if entry.status == "reported" or facts(text) is None or not re.fullmatch(r"[\w(),=.\- ]+", text, re.ASCII):
+        return None
+    words = ["--backbone", s.backbone.name, "--benchmark", s.benchmark.name, "--pruner", text]
+    budgets = sorted({cell.budget for cell in s.cells if cell.budget < 1})
+    return "harness evaluate " + shlex.join([*words, "--budgets", ",".join(f"{b:g}" for b in budgets)])
+
+
+@cache
+def _docstring(file: Path, symbol: str) -> tuple[str, ...]:
+    """Paragraphs of the docstring of a top-level function or class, read without running it."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == symbol:
+            text = ast.get_docstring(node) or ""
+            return tuple(" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip())
+    return ()

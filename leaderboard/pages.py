@@ -1,0 +1,148 @@
+"""From views to pages: every page is a template and what it is given. Autoescape is on for all of them, always."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jinja2
+
+from harness.commands.evaluate import NANO_NOTE
+from harness.metrics import uncertainty
+from harness.metrics.ranking import CUTOFFS
+from leaderboard import compare, heat, plot, text
+from leaderboard.backbones import backbone_pages
+from leaderboard.columns import columns_of
+from leaderboard.headline import weights
+from leaderboard.methods import command, method_pages
+from leaderboard.views import Line, View
+from pruners.core.budget import STANDARD
+
+STATUS = {
+    "reported": "a paper's figures, as printed",
+    "self-reported": "measured by who submitted it; nobody has checked it",
+    "recomputed": "its scores were computed again from the rankings it brings",
+    "reproduced": "measured again by someone else",
+}
+NO_CODE = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
+"""Nothing but the site's own files: text of a submission that got past the escaping still could not run."""
+
+
+def environment(base_url: str | None) -> jinja2.Environment:
+    env = jinja2.Environment(
+        loader=jinja2.PackageLoader("leaderboard"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {
+        "fixed": text.fixed,
+        "percent": text.percent,
+        "budget": text.budget_name,
+        "short": text.short,
+        "file": text.file_name,
+        "link": text.web_link,
+        "formula": text.formula,
+        "titled": text.titled,
+        "short_set": heat.short_name,
+    }
+    env.globals |= {
+        "base_url": base_url,
+        "csp": NO_CODE,
+        "nano_note": NANO_NOTE[0].upper() + NANO_NOTE[1:] + ".",
+        "nano_short": "Figures of a nano model: they do not speak for backbones of ColPali’s scale.",
+        "status_words": STATUS,
+        "standard": STANDARD,
+    }
+    return env
+
+
+def render_all(views: Sequence[View], base_url: str | None) -> Iterator[tuple[str, str]]:
+    """Every page: its path in the site, and its text."""
+    env = environment(base_url)
+    shelves = on_shelves(views)
+
+    def page(path: str, template: str, **given: Any) -> tuple[str, str]:
+        root = "../" * path.count("/")
+        return path, compact(env.get_template(template).render(path=path, root=root, shelves=shelves, **given))
+
+    yield page("index.html", "index.html.j2", groups=overview(views))
+    yield page("about.html", "about.html.j2", **rules())
+    yield page("submit.html", "submit.html.j2")
+    for view in views:
+        columns = columns_of(view)
+        maps = {budget: heat.heat_map(view, budget) for budget in view.budgets}
+        given = {"view": view, "columns": columns, "plot": plot.trade_off(view), "maps": maps}
+        yield page(f"board/{view.slug}.html", "board.html.j2", **given, steps=heat.legend(), kept=plot.kept)
+        pairs = compare.make_pairs(view)
+        yield page(f"compare/{view.slug}.html", "compare.html.j2", view=view, pairs=pairs, data=compare.packed(pairs))
+    for method in method_pages(views):
+        yield page(f"method/{method.slug}.html", "method.html.j2", page=method, command=command(method.entry))
+    for backbone in backbone_pages(views):
+        yield page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
+
+
+def on_shelves(views: Sequence[View]) -> dict[str, dict[str, list[View]]]:
+    """kind -> benchmark -> views, in their order: what one can choose from."""
+    shelves: dict[str, dict[str, list[View]]] = {}
+    for view in views:
+        shelves.setdefault(view.kind, {}).setdefault(view.benchmark, []).append(view)
+    return shelves
+
+
+def compact(html: str) -> str:
+    """The same page in fewer bytes: HTML lets end tags of table parts and quotes of plain attributes be left out.
+
+    Text of submissions is escaped by now and has neither tags nor quotes that this could touch.
+    """
+    html = re.sub(r"</(?:td|th|tr|thead|tbody|li|option)>", "", html)
+    html = re.sub(r'="([A-Za-z0-9._-]+)"(?=[\s>])', r"=\1", html)
+    return re.sub(r"\n+", "\n", html)
+
+
+def page_count(views: Sequence[View]) -> int:
+    """How many pages `render_all` will give."""
+    return 3 + 2 * len(views) + len(method_pages(views)) + len(backbone_pages(views))
+
+
+def overview(views: Sequence[View]) -> list[dict[str, Any]]:
+    """The landing page: for each benchmark a table of headlines, methods down and backbones across.
+
+    Backbones that read text tokens, and the nano model, stand in tables of their own.
+    """
+    groups: dict[tuple[str, bool, str], list[View]] = {}
+    for view in views:
+        groups.setdefault((view.kind, view.nano, view.benchmark), []).append(view)
+    found = []
+    for (kind, nano, benchmark), members in groups.items():
+        best: dict[str, dict[str, Line]] = {}
+        for view in members:
+            for line in view.lines:
+                if line.area is not None:
+                    best.setdefault(line.method.name, {}).setdefault(view.slug, line)
+        order = sorted(best, key=lambda name: (-max(line.area or 0 for line in best[name].values()), name))
+        rows = [(name, [best[name].get(view.slug) for view in members]) for name in order]
+        statuses = [name for name in STATUS if any(li.entry.status == name for v in members for li in v.lines)]
+        found.append(
+            {"kind": kind, "nano": nano, "benchmark": benchmark, "views": members, "rows": rows, "statuses": statuses}
+        )
+    return found
+
+
+def rules() -> dict[str, Any]:
+    """The constants that the page of rules speaks of, from the code that uses them."""
+    return {
+        "resamples": f"{uncertainty.RESAMPLES:,}",
+        "level": f"{100 * uncertainty.LEVEL:g} %",
+        "cutoffs": ", ".join(map(str, CUTOFFS)),
+        "shares": [text.fixed(100 * share, 1) for share in weights()],
+        "steps": heat.legend(),
+    }
+
+
+def backbone_size() -> dict[str, int]:
+    from leaderboard import backbones
+
+    return {"width": backbones.WIDTH, "height": backbones.HEIGHT, "edge": backbones.EDGE}

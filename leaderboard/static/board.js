@@ -1,0 +1,236 @@
+// The board: sort, filter, facets, columns, budgets, downloads. The table in the page is the data; there is no copy.
+// The state is the part of the address after "#", so that a link shows what its sender saw.
+"use strict";
+
+const table = document.getElementById("board");
+const heads = [...table.tHead.rows[0].cells];
+const keys = heads.map((head) => head.dataset.key);
+const column = Object.fromEntries(keys.map((key, i) => [key, i]));
+const bodies = Object.fromEntries([...table.tBodies].map((body) => [body.dataset.budget, body]));
+const radios = [...document.querySelectorAll("#tools input[name=budget]")];
+const defaults = {
+  budget: radios.find((radio) => radio.checked)?.value ?? Object.keys(bodies)[0],
+  sort: "retention",
+  down: true,
+  find: "",
+  facets: {}, // key -> the values shown; a missing key shows all
+  columns: heads.filter((head) => !("extra" in head.dataset)).map((head) => head.dataset.key),
+};
+const FACETS = ["track", "status"].filter((key) => key in column);
+let state = structuredClone(defaults);
+
+// ---- rows: read once, when first needed -----------------------------------------------------------------------------
+
+const read = new Map();
+function rowsOf(budget) {
+  if (!read.has(budget)) {
+    const rows = [...bodies[budget].rows].filter((row) => !row.classList.contains("head"));
+    read.set(budget, rows.map((row, place) => ({ row, place, text: [...row.cells].map((cell) => cell.textContent.trim()) })));
+  }
+  return read.get(budget);
+}
+const isText = (i) => heads[i].className !== "";
+function number(text) {
+  const found = /-?\d+(\.\d+)?/.exec(text);
+  return found && !/^\d+\/\d+$/.test(text) ? Number(found[0]) : null; // 13/14 is no figure
+}
+
+// ---- what is shown --------------------------------------------------------------------------------------------------
+
+function matches(entry) {
+  const words = state.find.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = entry.text.join(" ").toLowerCase();
+  return words.every((word) => text.includes(word))
+    && FACETS.every((key) => !state.facets[key] || state.facets[key].includes(entry.text[column[key]]));
+}
+
+function ordered(rows) {
+  const i = column[state.sort];
+  const sign = state.down ? -1 : 1;
+  const value = isText(i) ? (entry) => entry.text[i].toLowerCase() : (entry) => number(entry.text[i]);
+  const known = rows.map((entry) => [value(entry), entry]);
+  return known.sort(([a, x], [b, y]) => {
+    if (a === null || b === null) return (a === null) - (b === null) || x.place - y.place; // without a figure: last
+    return (a < b ? -sign : a > b ? sign : 0) || x.place - y.place;
+  }).map(([, entry]) => entry);
+}
+
+function shownRows() { return ordered(rowsOf(state.budget)).filter(matches); }
+function shownColumns() { return keys.filter((key) => state.columns.includes(key)); }
+
+const sheet = new CSSStyleSheet();
+document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+
+function draw() {
+  for (const [budget, body] of Object.entries(bodies)) body.hidden = budget !== state.budget;
+  for (const body of document.querySelectorAll("#heat tbody")) body.hidden = body.dataset.budget !== state.budget;
+  const rows = ordered(rowsOf(state.budget));
+  const visible = new Set(rows.filter(matches));
+  for (const entry of rows) entry.row.hidden = !visible.has(entry);
+  bodies[state.budget].append(...rows.map((entry) => entry.row));
+  heads.forEach((head) => {
+    if (head.dataset.key === state.sort) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  });
+  const hidden = keys.flatMap((key, i) => (state.columns.includes(key) ? [] : [`#board tr:not(.head) > :nth-child(${i + 1})`]));
+  sheet.replaceSync(hidden.length ? `${hidden.join()} { display: none }` : "");
+  followBoard(new Set([...visible].map((entry) => entry.text[column.method])));
+  const name = heads[column[state.sort]].firstElementChild.textContent;
+  document.getElementById("shown").textContent =
+    `${visible.size} of ${rows.length} rows, by ${name}, ${state.down ? "descending" : "ascending"}`;
+}
+
+// Plot and heat map show the methods that the table shows.
+function followBoard(methods) {
+  const plain = (text) => text.replace(/\s*!$/, "");
+  const names = new Set([...methods].map(plain));
+  for (const item of document.querySelectorAll("#plot [data-method]")) item.classList.toggle("off", !names.has(item.dataset.method));
+  for (const row of document.querySelectorAll("#heat tbody:not([hidden]) tr:not(.head)")) row.hidden = !names.has(row.cells[0].textContent.trim());
+}
+
+// ---- the address ----------------------------------------------------------------------------------------------------
+
+function address() {
+  const parts = new URLSearchParams();
+  if (state.budget !== defaults.budget) parts.set("budget", state.budget);
+  if (state.sort !== defaults.sort || state.down !== defaults.down) parts.set("sort", (state.down ? "-" : "") + state.sort);
+  if (state.find) parts.set("find", state.find);
+  for (const key of FACETS) if (state.facets[key]) parts.set(key, state.facets[key].join("|"));
+  if (state.columns.join() !== defaults.columns.join()) parts.set("columns", state.columns.join());
+  return parts.toString();
+}
+
+function readAddress() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  state = structuredClone(defaults);
+  if (parts.get("budget") in bodies) state.budget = parts.get("budget");
+  const sort = parts.get("sort") ?? "";
+  if (sort.replace(/^-/, "") in column) { state.sort = sort.replace(/^-/, ""); state.down = sort.startsWith("-"); }
+  state.find = parts.get("find") ?? "";
+  for (const key of FACETS) if (parts.has(key)) state.facets[key] = parts.get(key).split("|");
+  const columns = (parts.get("columns") ?? "").split(",").filter((key) => key in column);
+  if (columns.length) state.columns = keys.filter((key) => columns.includes(key) || key === "method");
+}
+
+function update(change) {
+  Object.assign(state, change);
+  draw();
+  const hash = address();
+  history.replaceState(null, "", hash ? `#${hash}` : location.pathname.split("/").pop());
+  link();
+}
+function link() {
+  const hash = address();
+  document.getElementById("permalink").href = `#${hash}`;
+  for (const other of document.querySelectorAll("a[data-keep]")) other.hash = hash; // other views keep the choices
+}
+
+// ---- downloads: what is shown, and nothing else ---------------------------------------------------------------------
+
+// "99.0 [98.6, 99.4]" becomes three columns; other cells stay one.
+const WIDE = ["retention", "area"];
+function exported() {
+  const columns = shownColumns();
+  const names = columns.flatMap((key) => (WIDE.includes(key) ? [key, `${key}_low`, `${key}_high`] : [key]));
+  const rows = shownRows().map((entry) => columns.flatMap((key) => {
+    const text = entry.text[column[key]];
+    if (!WIDE.includes(key)) return [text];
+    const parts = /^(\S+) \[(\S+), (\S+)\]$/.exec(text);
+    return parts ? parts.slice(1) : [text, "", ""];
+  }));
+  return { names: ["budget", ...names], rows: rows.map((row) => [state.budget, ...row]) };
+}
+
+// A text that a spreadsheet would run as a formula is marked as text. Numbers are never touched.
+function csvField(text) {
+  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+function csv() {
+  const { names, rows } = exported();
+  return [names, ...rows].map((row) => row.map((text) => csvField(text === "–" ? "" : text)).join(",")).join("\r\n") + "\r\n";
+}
+function json() {
+  const { names, rows } = exported();
+  const value = (text) => (text === "–" || text === "" ? null : /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text);
+  const found = rows.map((row) => Object.fromEntries(row.map((text, i) => [names[i], value(text)])));
+  return JSON.stringify({ view: table.dataset.name, note: table.dataset.note ?? null, rows: found }, null, 1);
+}
+function save(text, type, ending) {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(new Blob([text], { type }));
+  a.download = `${table.dataset.name}-${state.budget}.${ending}`;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
+
+// ---- controls -------------------------------------------------------------------------------------------------------
+
+function checkbox(name, value, label, checked) {
+  const box = document.createElement("input");
+  Object.assign(box, { type: "checkbox", name, value, checked });
+  const row = document.createElement("label");
+  row.append(box, label);
+  return row;
+}
+
+function drawControls() {
+  for (const radio of radios) radio.checked = radio.value === state.budget;
+  document.getElementById("find").value = state.find;
+  document.getElementById("facets").replaceChildren(...FACETS.map((key) => {
+    const values = [...new Set(Object.keys(bodies).flatMap((b) => rowsOf(b).map((entry) => entry.text[column[key]])))].sort();
+    const set = document.createElement("fieldset");
+    const legend = document.createElement("legend");
+    legend.textContent = heads[column[key]].firstElementChild.textContent;
+    set.append(legend, ...values.map((value) => checkbox(key, value, value, !state.facets[key] || state.facets[key].includes(value))));
+    return set;
+  }));
+  document.getElementById("choose").replaceChildren(...heads.filter((head) => head.dataset.key !== "method").map((head) =>
+    checkbox("column", head.dataset.key, head.firstElementChild.textContent, state.columns.includes(head.dataset.key))));
+}
+
+function sortBy(head) {
+  const same = head.dataset.key === state.sort;
+  update({ sort: head.dataset.key, down: same ? !state.down : head.dataset.first === "descending" });
+}
+
+function start() {
+  for (const head of heads) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent.trim();
+    button.addEventListener("click", () => sortBy(head));
+    head.replaceChildren(button);
+  }
+  const tools = document.getElementById("tools");
+  tools.hidden = false;
+  tools.addEventListener("submit", (event) => event.preventDefault());
+  tools.addEventListener("change", ({ target }) => {
+    if (target.name === "budget") update({ budget: target.value });
+    if (target.name === "column") {
+      const chosen = [...tools.querySelectorAll("input[name=column]:checked")].map((box) => box.value);
+      update({ columns: keys.filter((key) => key === "method" || chosen.includes(key)) });
+    }
+    if (FACETS.includes(target.name)) {
+      const boxes = [...tools.querySelectorAll(`input[name=${target.name}]`)];
+      const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
+      const { [target.name]: _, ...others } = state.facets;
+      update({ facets: chosen.length === boxes.length ? others : { ...others, [target.name]: chosen } });
+    }
+  });
+  document.getElementById("find").addEventListener("input", ({ target }) => update({ find: target.value }));
+  document.getElementById("csv").addEventListener("click", () => save(csv(), "text/csv", "csv"));
+  document.getElementById("json").addEventListener("click", () => save(json(), "application/json", "json"));
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && document.activeElement.closest?.("details.menu[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+  const follow = () => { readAddress(); drawControls(); draw(); link(); };
+  addEventListener("hashchange", follow);
+  follow();
+}
+
+start();

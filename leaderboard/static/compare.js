@@ -1,0 +1,112 @@
+// Two methods side by side. Values and intervals were computed when the site was built; here they are only unpacked.
+"use strict";
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const SVG = "http://www.w3.org/2000/svg";
+const source = document.getElementById("pairs");
+
+function startCompare(data) {
+  const [first, second] = [document.getElementById("a"), document.getElementById("b")];
+  const size = data.methods.length;
+  const budgets = data.budgets.map((name, i) => {
+    const label = document.createElement("label");
+    const radio = Object.assign(document.createElement("input"), { type: "radio", name: "budget", value: i });
+    const span = document.createElement("span");
+    span.textContent = name;
+    label.append(radio, span);
+    return label;
+  });
+  document.getElementById("budgets").replaceChildren(...budgets);
+  for (const select of [first, second]) select.append(...data.methods.map((name, i) => new Option(name, i)));
+
+  // Bounds of all pairs a < b stand one after the other: three letters for each data set, nine bits a bound.
+  const bounds = (a, b, budget, set) => {
+    if (!data.bounds) return null;
+    const [low, high] = [Math.min(a, b), Math.max(a, b)];
+    const before = (low * (2 * size - low - 1)) / 2 + (high - low - 1);
+    const at = (before * data.sets.length + set) * 3;
+    const letters = data.bounds[budget].slice(at, at + 3);
+    if (letters === "...") return null;
+    const both = [...letters].reduce((sum, letter) => 64 * sum + ALPHABET.indexOf(letter), 0);
+    const [below, above] = [data.step * (both >> 9), data.step * (both & 511)];
+    return a < b ? [below, above] : [above, below];
+  };
+  const shown = (value) => (Math.round(10 * value) < 0 ? "−" : "") + Math.abs(value).toFixed(1);
+
+  function rows() {
+    const [a, b] = [Number(first.value), Number(second.value)];
+    const budget = budgets.findIndex((label) => label.firstChild.checked);
+    return data.sets.map((name, set) => {
+      const [x, y] = [data.values[budget][a][set], data.values[budget][b][set]];
+      if (x === null || y === null || a === b) return { name, x, y };
+      const difference = (x - y) / 100;
+      const off = bounds(a, b, budget, set);
+      return { name, x, y, difference, between: off && [difference - off[0], difference + off[1]] };
+    });
+  }
+
+  function picture(row, reach) {
+    const at = (value) => 130 + (value / reach) * 120;
+    const svg = document.createElementNS(SVG, "svg");
+    svg.setAttribute("viewBox", "0 0 260 18");
+    svg.setAttribute("aria-hidden", "true");
+    const add = (tag, attributes) => {
+      const shape = document.createElementNS(SVG, tag);
+      for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value);
+      svg.append(shape);
+    };
+    add("path", { class: "axis", d: "M130 0V18" });
+    if (row.between) add("path", { class: "bar", d: `M${at(row.between[0])} 9H${at(row.between[1])}` });
+    const clear = row.between && (row.between[0] > 0 || row.between[1] < 0);
+    add("circle", { class: clear ? "clear" : "", cx: at(row.difference), cy: 9, r: 4.5 });
+    return svg;
+  }
+
+  function draw() {
+    const found = rows();
+    const reach = Math.max(1, ...found.flatMap((row) => [row.difference ?? 0, ...(row.between ?? [])].map(Math.abs)));
+    const [a, b] = [data.methods[first.value], data.methods[second.value]];
+    document.getElementById("pair-title").textContent = `${a} minus ${b}`;
+    document.getElementById("head-a").textContent = a;
+    document.getElementById("head-b").textContent = b;
+    document.querySelector(".pair tbody").replaceChildren(...found.map((row) => {
+      const line = document.createElement("tr");
+      const head = document.createElement("th");
+      head.scope = "row";
+      head.textContent = row.name;
+      const figure = (value) => (value === null || value === undefined ? "–" : shown(value / 100));
+      const between = row.between ? `[${row.between.map(shown).join(", ")}]` : "–";
+      const cells = [figure(row.x), figure(row.y), row.difference === undefined ? "–" : shown(row.difference), between];
+      line.append(head, ...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
+      const last = document.createElement("td");
+      if (row.difference !== undefined) last.append(picture(row, reach));
+      line.append(last);
+      return line;
+    }));
+    const parts = new URLSearchParams({ a, b, budget: data.budgets[budgets.findIndex((label) => label.firstChild.checked)] });
+    history.replaceState(null, "", `#${parts}`);
+  }
+
+  function readAddress() {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const at = (name, otherwise) => Math.max(data.methods.indexOf(parts.get(name)), data.methods.includes(parts.get(name)) ? 0 : otherwise);
+    first.value = at("a", 0);
+    second.value = at("b", Math.min(1, size - 1));
+    const budget = data.budgets.indexOf(parts.get("budget"));
+    budgets[budget < 0 ? Math.floor(budgets.length / 2) : budget].firstChild.checked = true;
+  }
+
+  document.getElementById("pick").hidden = false;
+  document.getElementById("result").hidden = false;
+  document.getElementById("pick").addEventListener("change", draw);
+  document.getElementById("pick").addEventListener("submit", (event) => event.preventDefault());
+  document.getElementById("swap").addEventListener("click", () => {
+    [first.value, second.value] = [second.value, first.value];
+    draw();
+  });
+  addEventListener("hashchange", () => { readAddress(); draw(); });
+  readAddress();
+  draw();
+}
+
+if (source) startCompare(JSON.parse(source.textContent));

@@ -1,0 +1,96 @@
+// On every page: the theme, and plots whose points can be reached by pointer and keyboard.
+// Loaded before the page is drawn, so that a chosen theme does not flash. Nothing here is needed to read the site.
+"use strict";
+
+document.documentElement.classList.add("js");
+
+const theme = {
+  stored() {
+    try { return localStorage.getItem("theme"); } catch { return null; } // storage may be forbidden
+  },
+  dark() {
+    return (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
+  },
+  set(name) {
+    document.documentElement.dataset.theme = name;
+    try { localStorage.setItem("theme", name); } catch { /* it lasts as long as the page */ }
+  },
+};
+if (["light", "dark"].includes(theme.stored())) document.documentElement.dataset.theme = theme.stored();
+
+function startTheme() {
+  const button = document.getElementById("theme");
+  const name = () => { button.textContent = theme.dark() ? "Light" : "Dark"; };
+  button.addEventListener("click", () => { theme.set(theme.dark() ? "light" : "dark"); name(); });
+  button.hidden = false;
+  name();
+}
+
+// A plot is one stop of the tab key. Arrows go along a line (left, right) and between lines (up, down).
+function startPlot(figure) {
+  const tip = figure.querySelector(".tip");
+  const lines = [...figure.querySelectorAll(".s")].reverse(); // drawn back to front
+  const points = (line) => [...line.querySelectorAll(".p")];
+  if (!lines.length) return;
+  for (const point of lines.flatMap(points)) { // a title serves pages without a script; here the tip takes its place
+    point.setAttribute("aria-label", point.firstElementChild.textContent);
+    point.setAttribute("role", "img");
+    point.tabIndex = -1;
+    point.firstElementChild.remove();
+  }
+  points(lines[0])[0].tabIndex = 0;
+
+  const show = (point) => {
+    const line = point.closest(".s");
+    figure.classList.add("pointed");
+    for (const other of lines) other.classList.toggle("on", other === line);
+    tip.textContent = point.getAttribute("aria-label");
+    tip.hidden = false;
+    const box = figure.getBoundingClientRect();
+    const at = point.querySelector("use, circle").getBoundingClientRect();
+    const left = Math.min(Math.max(0, at.left - box.left + 14), box.width - tip.offsetWidth);
+    const above = at.top - box.top - tip.offsetHeight - 8;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above < 0 ? at.bottom - box.top + 8 : above}px`;
+  };
+  const clear = () => {
+    tip.hidden = true;
+    figure.classList.remove("pointed");
+    for (const line of lines) line.classList.remove("on");
+  };
+  const move = (point, along, across) => {
+    const open = lines.filter((line) => !line.classList.contains("off"));
+    const line = point.closest(".s");
+    const next = open[Math.min(open.length - 1, Math.max(0, open.indexOf(line) + across))] ?? line;
+    const place = points(line).indexOf(point) + along;
+    const target = points(next)[Math.min(points(next).length - 1, Math.max(0, place))];
+    point.tabIndex = -1;
+    target.tabIndex = 0;
+    target.focus();
+  };
+  const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+  figure.addEventListener("pointerover", (event) => {
+    const point = event.target.closest(".p");
+    if (point) return show(point);
+    const item = event.target.closest(".legend li");
+    if (!item) return clear();
+    figure.classList.add("pointed");
+    for (const line of lines) line.classList.toggle("on", line.dataset.method === item.dataset.method);
+  });
+  figure.addEventListener("pointerleave", clear);
+  figure.addEventListener("focusin", (event) => { const p = event.target.closest(".p"); if (p) show(p); });
+  figure.addEventListener("focusout", clear);
+  figure.addEventListener("keydown", (event) => {
+    const point = event.target.closest(".p");
+    if (event.key === "Escape") clear();
+    if (!point || !steps[event.key]) return;
+    event.preventDefault();
+    move(point, ...steps[event.key]);
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  startTheme();
+  document.querySelectorAll(".plot").forEach(startPlot);
+});

@@ -1,0 +1,209 @@
+"""What single pages say: comparisons, methods, backbones, plots, and what a hostile submission can do to them."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from harness.submissions.entry import Entry
+from leaderboard import compare, heat, text
+from leaderboard.backbones import layer_curve
+from leaderboard.formulas import FORMULAS
+from leaderboard.gather import Gathered
+from leaderboard.methods import command, facts
+from leaderboard.pages import environment
+from leaderboard.plot import pareto, trade_off
+from leaderboard.site import build
+from leaderboard.views import make_views
+from pruners.core.catalog import catalogue
+from tests.leaderboard import synthetic
+from tests.leaderboard.synthetic import entry, measured
+
+HOSTILE = (
+    '"><script>window.hacked=1</script><img src=x onerror=window.hacked=1>',
+    "javascript:window.hacked=1",
+    "{{ 7*7 }}{% raw %}${7*7}",
+    "\u202egnp.exe\u2066\u200f",
+    "</script><script>window.hacked=1</script><!--",
+    "' onmouseover='window.hacked=1",
+    "=HYPERLINK(1)",
+    "../../x",
+    "x" * 10_000,
+)
+
+
+def unpack(data: dict, a: int, b: int, budget: int, which: int) -> tuple[float, float]:
+    """As the page's script does it."""
+    size = len(data["methods"])
+    before = a * (2 * size - a - 1) // 2 + (b - a - 1)
+    at = 3 * (before * len(data["sets"]) + which)
+    number = 0
+    for letter in data["bounds"][budget][at : at + 3]:
+        number = 64 * number + compare.ALPHABET.index(letter)
+    return data["step"] * (number >> 9), data["step"] * (number & 511)
+
+
+def test_the_intervals_of_all_pairs_can_be_unpacked() -> None:
+    (view,) = make_views(synthetic.entries(synthetic.nano_submissions(15, most=4)))
+    pairs = compare.make_pairs(view)
+    data = json.loads(json.dumps(compare.packed(pairs)))
+    for a in range(4):
+        for b in range(a + 1, 4):
+            for budget, value in enumerate(view.budgets):
+                for which, exact in enumerate(pairs.differences(a, b, value)):
+                    below, above = unpack(data, a, b, budget, which)
+                    assert exact.interval is not None
+                    assert exact.value == pytest.approx(exact.interval.value)
+                    assert exact.value - below == pytest.approx(exact.interval.low, abs=data["step"] / 2 + 1e-9)
+                    assert exact.value + above == pytest.approx(exact.interval.high, abs=data["step"] / 2 + 1e-9)
+
+
+def test_papers_figures_are_compared_without_intervals() -> None:
+    view = make_views(synthetic.entries(synthetic.paper_submissions()))[0]
+    pairs = compare.make_pairs(view)
+    assert compare.packed(pairs)["bounds"] is None
+    first, second = view.lines[:2]
+    (overall, *_) = pairs.differences(0, 1, 0.1)
+    assert overall.value == pytest.approx(first.rows[0.1].retention - second.rows[0.1].retention)
+
+
+def test_every_built_in_method_has_words_and_a_formula() -> None:
+    for name in catalogue():
+        found = facts(name)
+        assert found is not None, name
+        assert found.words, name
+        assert found.formula, name
+    assert set(FORMULAS) == set(catalogue())
+
+
+def test_the_command_repeats_what_was_measured_and_is_safe_to_paste() -> None:
+    good = entry(*measured("sap", 0.9, 1, method__expression="sap(layers=2-3)"))
+    assert command(good) == (
+        "harness evaluate --backbone nano --benchmark minidocs --pruner 'sap(layers=2-3)' --budgets 0.05,0.1,0.2"
+    )
+    for bad in ("sap; rm -rf ~", "sap$(id)", "sap`id`", "sap’", "mine.py:sap", "unknown"):
+        assert command(entry(*measured("sap", 0.9, 1, method__expression=bad))) is None, bad
+    assert command(entry(*measured("sap", 0.9, 1), status="reported")) is None
+
+
+def test_a_layer_curve_is_drawn_only_from_a_sound_one() -> None:
+    curve = layer_curve({"window": synthetic.WINDOW})
+    assert curve is not None
+    assert [layer for layer, _, inside in curve.rows if inside] == [2, 3]
+    good = synthetic.WINDOW
+    for bad in (None, 3, {}, good | {"curve": "x"}, good | {"curve": [1, "a"]}, good | {"window": "4-9"},
+                good | {"median": None}, good | {"window": "²-3"}, good | {"curve": [1e300, 0.1]}):  # fmt: skip
+        assert layer_curve({"window": bad}) is None
+
+
+def test_the_pareto_front_by_hand() -> None:
+    assert pareto([(0.1, 90), (0.2, 80), (0.05, 70), (0.1, 95), (0.3, 99), (0.2, 95)]) == [
+        (0.05, 70),
+        (0.1, 95),
+        (0.3, 99),
+    ]
+
+
+def test_a_plot_has_every_figure_of_its_view() -> None:
+    (view,) = make_views(synthetic.entries(synthetic.nano_submissions(15, most=5)))
+    plot = trade_off(view)
+    assert plot is not None
+    assert [series.name for series in plot.series] == [line.method.name for line in view.lines]
+    assert len({(series.colour, series.marker) for series in plot.series}) == 5
+    for series, line in zip(plot.series, view.lines, strict=True):
+        assert [p.words.split(": ")[1].split(" ")[0] for p in series.points] == [
+            f"{r.retention:.1f}" for r in line.rows.values()
+        ]
+
+
+def test_steps_of_the_heat_map() -> None:
+    assert [heat.step(v) for v in (None, 0.0, 49.9, 50.0, 99.9, 100.0, 100.04, 100.1)] == [None, 0, 0, 1, 6, 6, 6, 7]
+    assert len(heat.legend()) == len(heat.STEPS) + 1
+
+
+def test_file_names_can_neither_leave_their_folder_nor_meet() -> None:
+    names = ["sap", "Sap", "../../x", "..", "", "a/b", "a_b", "x" * 10_000, "x" * 9_999, "con\u202e", ".git"]
+    made = [text.file_name(name) for name in names]
+    assert made[0] == "sap"
+    assert len({name.lower() for name in made}) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9._=-]{0,99}", name) for name in made)
+
+
+def test_links_lead_to_the_web_or_nowhere() -> None:
+    assert "<a " in text.web_link("https://example.org/a?b=c&d")
+    for bad in (
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)",
+        "data:text/html,x",
+        'https://x" onclick="y',
+        "//x",
+        " https://x",
+    ):
+        assert "<a" not in text.web_link(bad), bad
+        assert '"' not in str(text.web_link(bad)).replace("&#34;", "")
+
+
+def test_autoescape_is_on_for_every_template() -> None:
+    env = environment(None)
+    assert env.autoescape is True
+    for name in env.list_templates():
+        source = env.loader.get_source(env, name)[0]
+        assert "|safe" not in source.replace(" ", ""), name
+        assert "autoescape" not in source, name
+
+
+def attributes(page: str) -> list[tuple[str, str, str]]:
+    """(tag, attribute, value) as a browser would read them."""
+    found: list[tuple[str, str, str]] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list) -> None:
+            found.extend((tag, name, value or "") for name, value in attrs)
+
+    Reader().feed(page)
+    return found
+
+
+def hostile(word: str, i: int) -> Entry:
+    """A submission with a hostile text wherever text can be, also where the schema would refuse it."""
+    record, frame = measured("sap" if i % 2 else "kmeans", 0.9, i, queries=6)
+    good = entry(record, frame, "recomputed")
+    s = good.submission
+    origin = s.origin.model_copy(update={"submitter": word, "note": word, "paper": word, "code": word})
+    method = s.method.model_copy(
+        update={
+            "name": word, "title": word, "expression": word, "version": word, "file_hash": word,
+            "signals": (word,), "parameters": {word: word}, "calibrated": {"window": {"curve": word}, word: word},
+        }
+    )  # fmt: skip
+    backbone = s.backbone.model_copy(update={"name": word, "checkpoint": word, "query_template": word, "dtype": word})
+    sets = tuple(d.model_copy(update={"name": f"{word}{d.name}"}) for d in s.benchmark.data_sets)
+    benchmark = s.benchmark.model_copy(update={"name": word, "data_sets": sets})
+    cells = tuple(c.model_copy(update={"data_set": f"{word}{c.data_set}"}) for c in s.cells)
+    rows = frame.assign(data_set=word + frame["data_set"]) if i == 0 else None  # once is enough, and quick
+    update = {
+        "id": word,
+        "origin": origin,
+        "method": method,
+        "backbone": backbone,
+        "benchmark": benchmark,
+        "cells": cells,
+    }
+    return Entry(Path(word), s.model_copy(update=update), rows, "recomputed", (word,))
+
+
+def test_hostile_submissions_stay_text_and_stay_inside(tmp_path: Path) -> None:
+    built = build(Gathered([hostile(word, i) for i, word in enumerate(HOSTILE)]), tmp_path / "deep" / "er" / "site")
+    assert [p.name for p in tmp_path.iterdir()] == ["deep"]
+    assert [p.name for p in (tmp_path / "deep" / "er").iterdir()] == ["site"]
+    for path in built.folder.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert "<script>window" not in page, path
+        for tag, name, value in attributes(page):
+            assert not name.startswith("on"), (path, tag, name)
+            assert tag != "img" or value in ("", "favicon.svg", "../favicon.svg"), (path, value)
+            assert name not in ("href", "src") or re.match(r"[\w.#/=-]*$", value), (path, value)
+        assert len(re.findall(r"</script>", page)) == len(re.findall(r"<script", page)), path
+        assert "49" not in re.findall(r"<h1>(.*?)</h1>", page)[0], path

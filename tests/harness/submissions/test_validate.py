@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Spoiled
+from spoiling import Spoiled
 from typer.testing import CliRunner
 
 from harness.cli import app

@@ -28,12 +28,11 @@ def rows() -> list[dict[str, Any]]:
 def _known(benchmark: str, task: str) -> dict[str, Any]:
     facts = known()["tasks"][task]
     subsets = facts["subsets"]
-    pages = {counts["pages"] for counts in subsets.values()}
-    one_corpus = len(subsets) == 1 or not task.startswith("JinaVDR")  # JinaVDR draws other pages for each language
+    pages = [counts["pages"] for counts in subsets.values()]
     return {
         "benchmark": benchmark,
         "task": task,
-        "pages": pages.pop() if one_corpus else sum(counts["pages"] for counts in subsets.values()),
+        "pages": pages[0] if facts["shared_corpus"] else sum(pages),
         "queries": sum(counts["queries"] for counts in subsets.values()),
         "languages": [code.partition("-")[0] for counts in subsets.values() for code in counts["languages"]],
         "revision": facts["revision"],

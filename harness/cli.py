@@ -13,6 +13,8 @@ from harness.commands import (
     check,
     encode,
     evaluate,
+    experiment,
+    import_,
     import_vectors,
     leaderboard,
     listing,
@@ -32,7 +34,9 @@ app = typer.Typer(
 
 app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
+app.command()(experiment.experiment)
 app.command()(encode.encode)
+app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
 app.command()(submit.submit)

@@ -7,20 +7,22 @@ settings is never found by mistake.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from harness.backbones.batching import batch_size_for, in_batches
-from harness.backbones.contract import Backbone, EncodedPage
-from harness.benchmarks.content import image_hash
+from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
+from harness.benchmarks.content import image_hash, text_hash
+from harness.benchmarks.embedded import BenchmarkError
 from harness.benchmarks.folder import Benchmark
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
 from harness.store.reader import Store
 from harness.store.writer import SHARD_PAGES, StoreWriter
+from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
 QUERY_BATCH = 32
@@ -36,7 +38,8 @@ def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies."""
     card = backbone.card.as_dict()
     card.pop("checkpoint")
-    content = {part: benchmark.content[part] for part in ("corpus", "queries")}
+    parts = ("corpus", "queries", *(["texts"] if backbone.card.kind == TEXT_TOKENS else []))
+    content = {part: benchmark.content[part] for part in parts}
     return {"backbone": card, "benchmark": {"name": benchmark.name, **content}}
 
 
@@ -58,16 +61,21 @@ def encode(
     shard_pages: int = SHARD_PAGES,
     batch_size: int | None = None,
     repair: bool = False,
+    workers: int | None = None,
     progress: Progress = quiet,
 ) -> Store:
-    """The finished store of a benchmark, encoding only what is not there yet."""
+    """The finished store of a benchmark, encoding only what is not there yet.
+
+    `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy.
+    """
+    read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
     index = {page: i for i, page in enumerate(benchmark.page_ids)}
     writer = StoreWriter(
         folder,
         identity_of(backbone, benchmark),
         benchmark.page_ids,
-        about=_about(folder, backbone, benchmark, batch_size),
+        about=_about(folder, backbone, benchmark, read, batch_size),
         vector_dtype=vector_dtype,
         shard_pages=shard_pages,
     )
@@ -80,18 +88,49 @@ def encode(
         with progress("pages", total=len(benchmark.page_ids), done=len(benchmark.page_ids) - len(wanted)) as advance:
             # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on
             # where a run was interrupted, and so do the last bits of their vectors.
-            for start, stop in _shard_spans(wanted, writer):
-                pages = wanted[start:stop]
-                _encode_shard(writer, backbone, benchmark, pages, [index[page] for page in pages], size, advance)
+            shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
+            if getattr(backbone, "one_thread", False):
+                batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
+                _encode_in_processes(writer, backbone, read, batches, index, workers or os.cpu_count() or 1, advance)
+            else:
+                for pages in shards:
+                    _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
         if writer.manifest.queries is None:
             _encode_queries(writer, backbone, benchmark.queries, progress)
     return Store(folder)
 
 
+PageReader = Callable[[int], tuple[Any, Callable[[], str]]]
+"""The page at an index as the backbone wants it, and a function that hashes what was read."""
+
+
+def page_reader(backbone: Backbone, benchmark: Benchmark) -> PageReader:
+    """Images for visual backbones, texts for those that read text; a benchmark that has none is refused."""
+    if backbone.card.kind != TEXT_TOKENS:
+
+        def read_image(index: int) -> tuple[Any, Callable[[], str]]:
+            image = benchmark.image(index)
+            return image, lambda: image_hash(image)
+
+        return read_image
+    if (texts := benchmark.texts) is None:
+        raise BenchmarkError(
+            f"{backbone.card.name} reads the text of pages, and {benchmark.name} has none. `harness import` keeps the "
+            "text of PDFs (of scans with --ocr); or choose a visual backbone"
+        )
+
+    def read_text(index: int) -> tuple[Any, Callable[[], str]]:
+        found = texts[index]
+        # Nothing was read of a page without text; two such pages are the same only if they look the same.
+        return found, lambda: text_hash(found) if found.strip() else image_hash(benchmark.image(index))
+
+    return read_text
+
+
 def _encode_shard(
     writer: StoreWriter,
     backbone: Backbone,
-    benchmark: Benchmark,
+    read: PageReader,
     pages: list[str],
     indices: list[int],
     size: int,
@@ -100,9 +139,9 @@ def _encode_shard(
     hashes: list[str] = []
 
     def encode_batch(batch: Any) -> list[EncodedPage]:
-        images = [benchmark.image(i) for i in batch]
-        encoded = backbone.encode_pages(images)
-        hashes.extend(image_hash(image) for image in images)
+        inputs = [read(i) for i in batch]
+        encoded = backbone.encode_pages([page for page, _ in inputs])
+        hashes.extend(digest() for _, digest in inputs)
         return encoded
 
     def halved(new_size: int) -> None:
@@ -114,6 +153,46 @@ def _encode_shard(
             writer.add(pages[done], page, image=hashes[done])
             done += 1
         advance(len(encoded))
+
+
+def _encode_in_processes(
+    writer: StoreWriter,
+    backbone: Backbone,
+    read: PageReader,
+    batches: Sequence[Sequence[str]],
+    index: Mapping[str, int],
+    workers: int,
+    advance: Any,
+) -> None:
+    def encode_batch(pages: Sequence[str]) -> list[tuple[dict[str, Any], str]]:
+        inputs = [read(index[page]) for page in pages]
+        encoded = backbone.encode_pages([page for page, _ in inputs])
+        return [(_as_arrays(page), digest()) for page, (_, digest) in zip(encoded, inputs, strict=True)]
+
+    with spread(encode_batch, batches, workers) as results:
+        for pages, encoded in zip(batches, results, strict=True):
+            for page, (arrays, digest) in zip(pages, encoded, strict=True):
+                writer.add(page, _from_arrays(arrays), image=digest)
+            advance(len(pages))
+
+
+def _as_arrays(page: EncodedPage) -> dict[str, Any]:
+    """A page as numpy arrays, which go from process to process as plain bytes."""
+    return {
+        "vectors": page.vectors.numpy(),
+        "grid": page.grid,
+        "signals": {name: signal.numpy() for name, signal in page.signals.items()},
+        "prompt": None if page.prompt is None else page.prompt.numpy(),
+    }
+
+
+def _from_arrays(arrays: Mapping[str, Any]) -> EncodedPage:
+    return EncodedPage(
+        torch.from_numpy(arrays["vectors"]),
+        arrays["grid"],
+        {name: torch.from_numpy(signal) for name, signal in arrays["signals"].items()},
+        None if arrays["prompt"] is None else torch.from_numpy(arrays["prompt"]),
+    )
 
 
 def _encode_queries(writer: StoreWriter, backbone: Backbone, queries: Mapping[str, str], progress: Progress) -> None:
@@ -145,7 +224,8 @@ def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
 
 
 def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
-    corpus = manifest.identity.get("benchmark", {}).get("corpus")
+    benchmark = manifest.identity.get("benchmark", {})
+    corpus = benchmark.get("corpus"), benchmark.get("texts")
     backbone = manifest.identity.get("backbone")
     return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
 
@@ -173,7 +253,9 @@ def _shard_spans(wanted: list[str], writer: StoreWriter) -> list[tuple[int, int]
     return spans
 
 
-def _about(folder: Path, backbone: Backbone, benchmark: Benchmark, batch_size: int | None) -> dict[str, Any]:
+def _about(
+    folder: Path, backbone: Backbone, benchmark: Benchmark, read: PageReader, batch_size: int | None
+) -> dict[str, Any]:
     """What a person wants to know. The batch size is kept so that an interrupted run goes on with the same one."""
     if (folder / MANIFEST).is_file():
         return dict(read_manifest(folder).about)
@@ -186,7 +268,7 @@ def _about(folder: Path, backbone: Backbone, benchmark: Benchmark, batch_size: i
         "pages": len(benchmark.page_ids),
         "queries": len(benchmark.queries),
         "dropped_queries": benchmark.dropped_queries,
-        "batch_size": batch_size or batch_size_for(backbone, lambda: benchmark.image(0)),
+        "batch_size": batch_size or batch_size_for(backbone, lambda: read(0)[0]),
     }
 
 

@@ -1,8 +1,8 @@
 """The bridge back: mteb searches a pruned page index by its own protocol, scores it and writes its own result files.
 
-A store is replayed, never encoded again. Scores are computed here in the plainest way, page by page, and not by the
-sweep of `harness/scoring`: so that agreement with `harness evaluate` checks the sweep and the measures as well.
-What is indexed are visual tokens only; the name of the experiment says so.
+A store is replayed, never encoded again, and its scores are those of `harness evaluate`, bit for bit: pages whose
+scores are equal but for rounding would else come in another order. What is indexed are visual tokens only; the name of
+the experiment says so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 import datasets
 import mteb
 import numpy as np
-import torch
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import ModelMeta
@@ -26,29 +25,35 @@ from mteb.models.model_meta import ScoringFunction
 
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.known import known
-from harness.benchmarks.mteb_tasks import DEFAULT, query_id
+from harness.benchmarks.mteb_tasks import DEFAULT, mteb_query_id
 from harness.evaluation.methods import Method
+from harness.evaluation.scores import Job, TaskScores, gold_queries, load_queries, score_task
 from harness.metrics.retention import GoldPairs
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners import Merged, Subset, prune
+from pruners.core.apply import SEED
 from pruners.core.contract import Diagnostic, Pruner
 from pruners.core.errors import PruneBoardError
 
-INDEXED = "visual tokens"
+INDEXED = "visual"
 
 
 @dataclass(frozen=True)
 class Index:
-    """A page index of one data set: `vectors(i)` are those that were kept of page i."""
+    """A page index of one data set, as its scores `[queries, pages]` in the order of the store."""
 
     task: Benchmark
     store: Store
-    vectors: Callable[[int], torch.Tensor]
+    scores: np.ndarray
 
     @cached_property
-    def queries(self) -> dict[str, int]:
-        return {query: i for i, query in enumerate(self.store.query_ids)}
+    def rows(self) -> dict[tuple[str, str], int]:
+        """mteb's language and query id -> row of `scores`."""
+        found = {}
+        for row, query in enumerate(self.store.query_ids):
+            language = self.task.languages.get(query, DEFAULT)
+            found[language, mteb_query_id(language, query) if self.task.task else query] = row
+        return found
 
 
 class Replay:
@@ -70,19 +75,17 @@ class Replay:
     ) -> dict[str, dict[str, float]]:
         """The best `top_k` pages of each query. Queries without a text are left out, as everywhere."""
         at = self._at(hf_subset)
-        asked = [query for query, text in zip(queries["id"], queries["text"], strict=True) if text and text.strip()]
-        rows = [at.queries.get(query_id(hf_subset, query), at.queries.get(query)) for query in asked]
-        if None in rows:
-            raise PruneBoardError(f"the store of {at.task.name} has no vectors of query {asked[rows.index(None)]!r}")
-        scores = max_sim(
-            [at.store.query(row) for row in rows if row is not None], map(at.vectors, range(len(at.store)))
-        )
         ids = np.array(at.store.page_ids, dtype=object)
         last_first = np.argsort(ids)[::-1]  # trec_eval's order of ties, so that a cut keeps what it would rank first
         found = {}
-        for query, row in zip(asked, scores[:, last_first], strict=True):
-            best = np.argsort(-row, kind="stable")[:top_k]
-            found[query] = dict(zip(ids[last_first[best]].tolist(), row[best].tolist(), strict=True))
+        for query, text in zip(queries["id"], queries["text"], strict=True):
+            if text is None or not text.strip():
+                continue
+            if (hf_subset, query) not in at.rows:
+                raise PruneBoardError(f"the store of {at.task.name} has no query {query!r} ({hf_subset})")
+            scores = at.scores[at.rows[hf_subset, query]][last_first]
+            best = np.argsort(-scores, kind="stable")[:top_k]
+            found[query] = dict(zip(ids[last_first[best]].tolist(), scores[best].tolist(), strict=True))
         return found
 
     def _at(self, subset: str) -> Index:
@@ -91,47 +94,30 @@ class Replay:
         return next(index for index in self._indexes if subset in index.task.languages.values())
 
 
-def max_sim(queries: Sequence[torch.Tensor], pages: Any) -> np.ndarray:
-    """`[queries, pages]`: for each query token the best page vector, summed over the query; float32, no padding."""
-    tokens = torch.cat([query.float() for query in queries])
-    starts = np.cumsum([0, *(len(query) for query in queries)])[:-1]
-    return np.stack([np.add.reduceat((tokens @ page.float().T).amax(1).numpy(), starts) for page in pages], axis=1)
+def replay(
+    task: Benchmark, store: Store, pruner: Pruner | None, budget: float = 1.0, *, seed: int = SEED, trial: int = 0
+) -> Replay:
+    """One data set's index under a pruner that is ready to run, at a budget; or the full one. For `mteb.evaluate`."""
+    methods = [] if pruner is None else [Method(str(pruner), pruner, trial + 1)]
+    scores = _scores(task, store, methods, (budget,), seed, 1, lambda pages: None)
+    if pruner is None:
+        return Replay([Index(task, store, scores.full)], model_meta(store, experiment(None, 1.0, seed)))
+    if scores.failures:
+        raise PruneBoardError(scores.failures[str(pruner)])
+    about = experiment(pruner, budget, seed, trial if pruner.trials > 1 else None)
+    return Replay([Index(task, store, scores.by_method[str(pruner)][trial, 0])], model_meta(store, about))
 
 
-def full_index(task: Benchmark, store: Store) -> Index:
-    return Index(task, store, lambda i: store.page(i).vectors)
+def experiment(pruner: Pruner | None, budget: float, seed: int, trial: int | None = None) -> dict[str, Any]:
+    """What was done to the index, as mteb's `experiment_kwargs`."""
+    about = {"pruner": "none" if pruner is None else str(pruner), "budget": budget, "seed": seed, "indexed": INDEXED}
+    return about | ({} if trial is None else {"trial": trial})
 
 
-def pruned_indexes(
-    task: Benchmark, store: Store, pruner: Pruner, budgets: Sequence[float], *, seed: int, trial: int = 0
-) -> list[Index]:
-    """One index a budget; pages are pruned once for all of them."""
-    gold: dict[int, list[torch.Tensor]] = {}
-    if isinstance(pruner, Diagnostic):
-        pairs = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
-        for query, page in zip(pairs.queries.tolist(), pairs.pages.tolist(), strict=True):
-            gold.setdefault(page, []).append(store.query(query))
-    results: list[Subset | Merged] = []
-    for i in range(len(store)):
-        queries = gold.get(i, []) if isinstance(pruner, Diagnostic) else None
-        results.append(prune(pruner, store.page(i), budgets, seed=seed, trial=trial, queries=queries))
-
-    def at(b: int) -> Callable[[int], torch.Tensor]:
-        def vectors(i: int) -> torch.Tensor:
-            result = results[i]
-            if isinstance(result, Subset):
-                return store.page(i).vectors[torch.from_numpy(result.order[: result.counts[b]].astype(np.int64))]
-            return result.vectors[b]
-
-        return vectors
-
-    return [Index(task, store, at(b)) for b in range(len(budgets))]
-
-
-def model_meta(store: Store, experiment: Mapping[str, Any]) -> ModelMeta:
+def model_meta(store: Store, about: Mapping[str, Any]) -> ModelMeta:
     """mteb's own description of the retriever where it has one, with what was done to its index as an experiment."""
     identity, checkpoint = store.manifest.identity["backbone"], str(store.manifest.about.get("checkpoint", ""))
-    told = {"revision": identity["revision"], "experiment_kwargs": dict(experiment)}
+    told = {"revision": identity["revision"], "experiment_kwargs": dict(about)}
     registered = {meta.name: meta for meta in mteb.get_model_metas()}
     if checkpoint in registered:
         return registered[checkpoint].model_copy(update=told)
@@ -190,6 +176,7 @@ def write_results(
     methods: Sequence[Method],
     budgets: Sequence[float],
     seed: int,
+    workers: int,
     progress: Progress,
 ) -> None:
     """mteb's result files of the full model and of every method, trial and budget. Diagnostics are no retrievers."""
@@ -198,28 +185,40 @@ def write_results(
     for task in tasks:
         grouped.setdefault(task.task or task.name, []).append(task)
     for name, parts in grouped.items():
-        task = mteb_task(parts)
-        total = 1 + sum(method.trials for method in ranked)
-        with progress(f"{name}: mteb", total=total, done=0) as advance:
-            full = [full_index(part, stores[part.name]) for part in parts]
-            _evaluate(task, full, {"pruner": "none", "budget": 1.0, "seed": seed}, folder)
-            advance(1)
-            for method in ranked:
-                for trial in range(method.trials):
-                    made = [
-                        pruned_indexes(part, stores[part.name], method.pruner, budgets, seed=seed, trial=trial)
-                        for part in parts
-                    ]
-                    for b, budget in enumerate(budgets):
-                        about = {"pruner": str(method.pruner), "budget": budget, "seed": seed}
-                        about |= {"trial": trial} if method.trials > 1 else {}
-                        _evaluate(task, [indexes[b] for indexes in made], about, folder)
-                    advance(1)
-        task.unload_data()
+        pages = sum(len(part.page_ids) for part in parts)
+        with progress(f"{name}: score for mteb", total=pages, done=0) as advance:
+            # all methods, as in the evaluation: rounding depends on what merged vectors are multiplied together
+            scores = [_scores(part, stores[part.name], methods, budgets, seed, workers, advance) for part in parts]
+        cells = [(None, 0, 0), *((m, t, b) for m in ranked for t in range(m.trials) for b in range(len(budgets)))]
+        judged = mteb_task(parts)
+        with progress(f"{name}: mteb", total=len(cells), done=0) as advance:
+            for method, trial, b in cells:
+                found = [s.full if method is None else s.by_method[method.text][trial, b] for s in scores]
+                indexes = [Index(p, stores[p.name], f) for p, f in zip(parts, found, strict=True)]
+                about = experiment(None, 1.0, seed)
+                if method is not None:
+                    about = experiment(method.pruner, budgets[b], seed, trial if method.trials > 1 else None)
+                _evaluate(judged, Replay(indexes, model_meta(indexes[0].store, about)), folder)
+                advance(1)
+        judged.unload_data()
 
 
-def _evaluate(task: Any, indexes: Sequence[Index], experiment: Mapping[str, Any], folder: Path) -> None:
-    retriever = Replay(indexes, model_meta(indexes[0].store, {**experiment, "indexed": INDEXED}))
+def _scores(
+    task: Benchmark,
+    store: Store,
+    methods: Sequence[Method],
+    budgets: Sequence[float],
+    seed: int,
+    workers: int,
+    advance: Callable[[int], None],
+) -> TaskScores:
+    gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
+    queries = load_queries(store, range(len(store.query_ids)))
+    job = Job(store, tuple(methods), tuple(budgets), seed, queries, gold_queries(gold.queries, gold.pages))
+    return score_task(job, workers, advance)
+
+
+def _evaluate(task: Any, retriever: Replay, folder: Path) -> None:
     nothing_to_encode: Any = {"batch_size": 1}
     mteb.evaluate(
         retriever,

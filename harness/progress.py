@@ -25,6 +25,13 @@ def quiet(what: str, *, total: int, done: int) -> Iterator[Advance]:
 @contextmanager
 def bar(what: str, *, total: int, done: int) -> Iterator[Advance]:
     """A bar on stderr with speed and time left."""
+    with display() as progress, progress(what, total=total, done=done) as advance:
+        yield advance
+
+
+@contextmanager
+def display() -> Iterator[Progress]:
+    """One display for work within work: bars that are open at the same time stand below each other."""
     from rich import progress as rich_progress
 
     columns = (
@@ -35,14 +42,22 @@ def bar(what: str, *, total: int, done: int) -> Iterator[Advance]:
         rich_progress.TimeRemainingColumn(),
         rich_progress.TextColumn("{task.fields[note]}"),
     )
-    with rich_progress.Progress(*columns, console=people) as display:
-        task = display.add_task(what, total=total, completed=done, speed="", note="")
+    with rich_progress.Progress(*columns, console=people) as shown:
 
-        def advance(count: int, note: str = "") -> None:
-            display.advance(task, count)
-            speed = display.tasks[0].speed
-            display.update(task, speed=f"{speed:.1f}/s" if speed else "")
-            if note:
-                display.update(task, note=note)
+        @contextmanager
+        def add(what: str, *, total: int, done: int) -> Iterator[Advance]:
+            task = shown.add_task(what, total=total, completed=done, speed="", note="")
+            outermost = len(shown.tasks) == 1
 
-        yield advance
+            def advance(count: int, note: str = "") -> None:
+                shown.advance(task, count)
+                speed = next(t.speed for t in shown.tasks if t.id == task)
+                shown.update(task, speed=f"{speed:.1f}/s" if speed else "")
+                if note:
+                    shown.update(task, note=note)
+
+            yield advance
+            if not outermost:  # what was done within stays on screen only while it runs
+                shown.remove_task(task)
+
+        yield add

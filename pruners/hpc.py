@@ -40,14 +40,14 @@ class Hpc(Pruner):
         return 0 if self.codebook is None else self.codebook.numel() * 2
 
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
-        from sklearn.cluster import MiniBatchKMeans
+        from sklearn.cluster import KMeans
 
         vectors = torch.cat([page.vectors for page in pages]) if pages else torch.empty(0)
         if len(vectors) < self.codes:
             raise PruneBoardError(
                 f"{self} learns {self.codes} codes, but its calibration pages have {len(vectors)} vectors; give it more"
             )
-        model = MiniBatchKMeans(self.codes, random_state=SEED, n_init=3, batch_size=4096)
+        model = KMeans(self.codes, random_state=SEED, n_init=1, max_iter=25)  # closer than mini-batches, and quicker
         centres = torch.from_numpy(model.fit(vectors.numpy()).cluster_centers_)
         return self.replace(codebook=centres.half().float())  # as an index stores it
 

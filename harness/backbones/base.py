@@ -23,6 +23,7 @@ from harness.backbones.contract import Card, EncodedPage, Options
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
 from pruners.core.errors import PruneBoardError
 
+SMALL = 512  # width of layers below which two threads take longer than one each in two processes
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -133,6 +134,11 @@ class EngineBackbone:
         )
 
     @property
+    def one_thread(self) -> bool:
+        """Whether its layers are too small to share among threads, so that pages are shared among processes instead."""
+        return self.device.type == "cpu" and self.text_config.hidden_size <= SMALL
+
+    @property
     def attention_path(self) -> str:
         sums = "tiles from the flash kernel's log-sum-exp" if self.device.type == "cpu" else "row blocks"
         return f"SDPA; column sums in float32 by {sums}"
@@ -171,8 +177,13 @@ class EngineBackbone:
         return {name: tensor.to(self.device) for name, tensor in inputs.items()}
 
 
-def load_engine_model(model_class: Any, checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
-    """`from_pretrained` of an engine class, from files on disk only, with nothing lost on the way."""
+def load_engine_model(
+    model_class: Any, checkpoint: Checkpoint, dtype: torch.dtype, unused: tuple[str, ...] = ("lm_head.weight",)
+) -> Any:
+    """`from_pretrained` of a model class, from files on disk only, with nothing lost on the way.
+
+    `unused` are parts of names of weights that may be absent, because nothing here uses them.
+    """
     with _quiet_transformers():
         model, info = model_class.from_pretrained(
             str(checkpoint.folder),
@@ -183,7 +194,7 @@ def load_engine_model(model_class: Any, checkpoint: Checkpoint, dtype: torch.dty
             output_loading_info=True,
         )
     mismatched = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
-    absent = sorted({key for key in info["missing_keys"] if not key.endswith("lm_head.weight")} | mismatched)
+    absent = sorted({key for key in info["missing_keys"] if not any(part in key for part in unused)} | mismatched)
     if absent and checkpoint.base is None:
         raise CheckpointError(
             f"checkpoint {checkpoint.name!r} has no fitting weights for {_some(absent)}; they would be random. "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
-from PIL import Image
 
 from harness.backbones.contract import Backbone
 from pruners.core.errors import PruneBoardError
@@ -16,20 +15,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 LARGEST_BATCH = 64
-CPU_BATCH, CPU_ROOM = 4, 4 * 2**30  # cores are busy with one page already; a few only spread the fixed costs
+CPU_BATCH, CPU_ROOM = 8, 4 * 2**30  # cores are busy with one page already; a few only spread the fixed costs
 
 
 class OutOfMemoryError(PruneBoardError):
     """A single item does not fit."""
 
 
-def batch_size_for(backbone: Backbone, image: Callable[[], Image.Image]) -> int:
+def batch_size_for(backbone: Backbone, page: Callable[[], Any]) -> int:
     """A batch size the memory should hold: on a GPU from what one page took, elsewhere a small constant."""
     device = torch.device(getattr(backbone, "device", "cpu"))
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        backbone.encode_pages([image()])
+        backbone.encode_pages([page()])
         taken = max(1, torch.cuda.max_memory_allocated(device) - before)
         free, _ = torch.cuda.mem_get_info(device)
         return max(1, min(LARGEST_BATCH, int(0.8 * free) // taken))

@@ -1,7 +1,8 @@
 """What a backbone is: the small protocol between a retriever (of any framework) and the rest of the harness.
 
-A backbone turns page images into vectors, a patch grid and signals, and query texts into vectors. One forward pass a
-page; nothing here knows about stores, pruners or metrics. A retriever of one's own is a file with one decorated loader:
+A backbone turns page images (or their texts) into vectors, a patch grid and signals, and query texts into vectors. One
+forward pass a page; nothing here knows about stores, pruners or metrics. A retriever of one's own is a file with one
+decorated loader:
 
     from harness.backbones.contract import Card, EncodedPage, Options, backbone
 
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
-    from PIL.Image import Image
+
+VISUAL, TEXT_TOKENS = "visual", "text tokens"
+"""What the vectors of a page stand for. Backbones of two kinds are never compared."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Card:
     """The last valid token of the page prompt, whose attention is the `eos` signal."""
     query_template: str
     max_visual_tokens: int | None = None
+    kind: str = VISUAL
+    """`TEXT_TOKENS`: `encode_pages` is given the pages' texts instead of their images."""
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "signals": list(self.signals)}
@@ -58,7 +63,7 @@ class Card:
 
 @dataclass(frozen=True)
 class EncodedPage:
-    """One page, encoded: `vectors [N, d]` of its visual tokens, and what was captured with them."""
+    """One page, encoded: `vectors [N, d]` of its tokens (the card says of which kind), and what came with them."""
 
     vectors: torch.Tensor
     grid: tuple[int, int] | None = None
@@ -74,8 +79,11 @@ class Backbone(Protocol):
     @property
     def card(self) -> Card: ...
 
-    def encode_pages(self, images: Sequence[Image]) -> list[EncodedPage]:
-        """Encode one batch. A page's result must not depend on the pages beside it."""
+    def encode_pages(self, pages: Sequence[Any], /) -> list[EncodedPage]:
+        """Encode one batch of images (of texts, if `card.kind` says so).
+
+        A page's result must not depend on the pages beside it.
+        """
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
@@ -94,6 +102,7 @@ def backbone(
     layers: int | None = None,
     heads: int | None = None,
     dim: int | None = None,
+    kind: str = VISUAL,
 ) -> Callable[[Loader], Loader]:
     """Mark a loader as a backbone. The facts are those of the default checkpoint; a loaded `Card` states the real ones.
 
@@ -101,7 +110,14 @@ def backbone(
     """
 
     def mark(loader: Loader) -> Loader:
-        facts = {"checkpoint": checkpoint, "signals": signals, "layers": layers, "heads": heads, "dim": dim}
+        facts = {
+            "checkpoint": checkpoint,
+            "signals": signals,
+            "layers": layers,
+            "heads": heads,
+            "dim": dim,
+            "kind": kind,
+        }
         loader.__backbone__ = {"name": name, **facts}  # type: ignore[attr-defined]
         return loader
 

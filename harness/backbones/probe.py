@@ -117,6 +117,16 @@ def attach(model: torch.nn.Module) -> None:
     model.set_attn_implementation({"text_config": ATTENTION_NAME})  # type: ignore[operator]
 
 
+def attach_encoder(encoder: torch.nn.Module) -> None:
+    """Route a plain text encoder through the probe, and number its attention modules where it did not do so itself."""
+    register()
+    encoder.set_attn_implementation(ATTENTION_NAME)  # type: ignore[operator]
+    attentions = (module for module in encoder.modules() if hasattr(module, "is_causal"))
+    for layer, module in enumerate(attentions):
+        if getattr(module, "layer_idx", None) is None:
+            module.layer_idx = layer  # type: ignore[assignment]
+
+
 def probed_attention(
     module: torch.nn.Module,
     query: torch.Tensor,

@@ -30,12 +30,14 @@ def content_hashes(
     queries: Mapping[str, str],
     languages: Mapping[str, str],
     qrels: Mapping[str, Mapping[str, int]],
+    texts: Iterable[str] | None = None,
 ) -> dict[str, str]:
-    """All three hashes of a data set."""
+    """The hashes of a data set; that of the pages' texts only where it has them."""
     return {
         "corpus": corpus_hash(page_ids, file_hashes),
         "queries": queries_hash(queries, languages),
         "qrels": qrels_hash(qrels),
+        **({} if texts is None else {"texts": _sha256(map(text_hash, texts))}),
     }
 
 
@@ -56,6 +58,11 @@ def image_hash(image: Image.Image) -> str:
     digest = hashlib.sha256(f"{image.mode} {image.size}".encode())
     digest.update(image.tobytes())
     return f"sha256-{digest.hexdigest()}"
+
+
+def text_hash(text: str) -> str:
+    """Of a page's text, for backbones that read nothing else; never the same as a picture's."""
+    return f"sha256-text-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _sha256(lines: Iterable[str]) -> str:

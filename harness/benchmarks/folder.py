@@ -1,6 +1,6 @@
 """A benchmark: pages, queries, relevance; and the reader of a local folder in ViDoRe's layout.
 
-    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}
+    <folder>/corpus/test-*.parquet     id (or _id, corpus-id), image {bytes, path}; text, for backbones that read it
     <folder>/queries/test-*.parquet    id (or _id, query-id), text (or query)
     <folder>/qrels/test-*.parquet      query-id, corpus-id, score
 
@@ -46,6 +46,8 @@ class Benchmark:
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
+    texts: tuple[str, ...] | None = None
+    """The pages' texts, where the corpus has such a column; `content` hashes them then."""
     task: str = ""
     """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
     revision: str | None = None
@@ -60,6 +62,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     if not folder.is_dir():
         raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
     corpus = _Corpus(_parquet_files(folder, "corpus", split))
+    texts = _read_page_texts(_parquet_files(folder, "corpus", split))
     queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
     qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
     known = set(corpus.ids)
@@ -73,9 +76,10 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
         queries=queries,
         qrels=qrels,
         file_hashes=tuple(corpus.files),
-        content=content_hashes(corpus.ids, corpus.files, queries, languages, qrels),
+        content=content_hashes(corpus.ids, corpus.files, queries, languages, qrels, texts),
         languages=languages,
         dropped_queries=dropped,
+        texts=texts,
     )
 
 
@@ -120,6 +124,13 @@ def decode_page(page: str, encoded: bytes | None) -> Image.Image:
 
 def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
+
+
+def _read_page_texts(files: Sequence[Path]) -> tuple[str, ...] | None:
+    """The pages' texts in order, or None if a corpus file has no such column."""
+    if not all("text" in pq.read_schema(path).names for path in files):
+        return None
+    return tuple(text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist())
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:

@@ -66,6 +66,11 @@ def query_id(subset: str, query: str) -> str:
     return query if subset == DEFAULT else f"{subset}:{query}"
 
 
+def mteb_query_id(subset: str, query: str) -> str:
+    """The way back."""
+    return query if subset == DEFAULT else query.removeprefix(f"{subset}:")
+
+
 def loaded_revision(rows: datasets.Dataset) -> str | None:
     """The commit a data set was really read from: offline, `datasets` takes whatever it has, without a word."""
     places = [*(rows.info.download_checksums or {}), *(file["filename"] for file in rows.cache_files)]

@@ -10,7 +10,7 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from harness.benchmarks.content import content_hashes
+from harness.benchmarks.content import content_hashes, text_hash
 from harness.benchmarks.embedded import BenchmarkError
 from harness.benchmarks.folder import Benchmark
 
@@ -25,6 +25,7 @@ def part(
     wanted = set(pages)
     kept = [i for i, page in enumerate(task.page_ids) if page in wanted]
     ids, files = tuple(task.page_ids[i] for i in kept), tuple(task.file_hashes[i] for i in kept)
+    texts = None if task.texts is None else tuple(task.texts[i] for i in kept)
     qrels = {
         query: found
         for query, judged in task.qrels.items()
@@ -40,7 +41,8 @@ def part(
         queries=queries,
         qrels=qrels,
         file_hashes=files,
-        content=content_hashes(ids, files, queries, languages, qrels),
+        texts=texts,
+        content=content_hashes(ids, files, queries, languages, qrels, texts),
         languages=languages,
         task="",
         differs=None,
@@ -59,6 +61,7 @@ def join(tasks: Sequence[Benchmark], name: str) -> Benchmark:
     where = [(task, i) for task in tasks for i in range(len(task.page_ids))]
     ids = tuple(f"{task.name}/{task.page_ids[i]}" for task, i in where)
     files = tuple(task.file_hashes[i] for task, i in where)
+    texts = None if any(t.texts is None for t in tasks) else tuple(text for t in tasks for text in t.texts or ())
     queries = {f"{t.name}/{query}": text for t in tasks for query, text in t.queries.items()}
     languages = {f"{t.name}/{query}": language for t in tasks for query, language in t.languages.items()}
     qrels = {
@@ -73,7 +76,8 @@ def join(tasks: Sequence[Benchmark], name: str) -> Benchmark:
         queries=queries,
         qrels=qrels,
         file_hashes=files,
-        content=content_hashes(ids, files, queries, languages, qrels),
+        texts=texts,
+        content=content_hashes(ids, files, queries, languages, qrels, texts),
         languages=languages,
         dropped_queries=sum(task.dropped_queries for task in tasks),
     )
@@ -99,7 +103,7 @@ def hold_out(task: Benchmark, share: float = HELD_OUT_SHARE, seed: int = SEED) -
 
 
 def _linked_pages(task: Benchmark) -> list[list[str]]:
-    """Pages that must stay together: relevant to one query, or the same image."""
+    """Pages that must stay together: relevant to one query, or the same image or text."""
     leader = {page: page for page in task.page_ids}
 
     def find(page: str) -> str:
@@ -107,10 +111,12 @@ def _linked_pages(task: Benchmark) -> list[list[str]]:
             leader[page] = page = leader[leader[page]]
         return page
 
-    by_file: dict[str, list[str]] = {}
-    for page, file in zip(task.page_ids, task.file_hashes, strict=True):
-        by_file.setdefault(file, []).append(page)
-    for linked in [*by_file.values(), *(list(judged) for judged in task.qrels.values())]:
+    same: dict[str, list[str]] = {}
+    for i, page in enumerate(task.page_ids):
+        same.setdefault(task.file_hashes[i], []).append(page)
+        if task.texts is not None and task.texts[i].strip():
+            same.setdefault(text_hash(task.texts[i]), []).append(page)
+    for linked in [*same.values(), *(list(judged) for judged in task.qrels.values())]:
         for page in linked[1:]:
             leader[find(page)] = find(linked[0])
     groups: dict[str, list[str]] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from harness.console import output, people
+from harness.console import output, people, print_rows
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 NANO_NOTE = (
     "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
     "and do not speak for backbones of ColPali's scale"
+)
+NANO_ELSEWHERE = (
+    "nano has learned to read minidocs' drawn pages and nothing else: on other pages it retrieves badly, so that "
+    "retention says little. Use colpali, colqwen2 or another visual backbone, or minilm where pages have text"
 )
 
 
@@ -31,10 +36,17 @@ def evaluate(
     pruner: Annotated[
         list[str] | None, typer.Option(help="Name, name(param=value) or file.py; repeatable. Default: all.")
     ] = None,
+    partner: Annotated[
+        list[str] | None,
+        typer.Option(help="Fixed-ratio method evaluated at the ratio that docpruner(z=…) keeps. Default: its scorer."),
+    ] = None,
     budgets: Annotated[str | None, typer.Option(help="standard, sweep, or fractions: 0.05,0.1,0.2.")] = None,
     trials: Annotated[int | None, typer.Option(help="Seeds of stochastic methods. Default: as each says.")] = None,
     window: Annotated[
         str | None, typer.Option(help="Layers for `sap` and kin: 11-14, or a file of `harness calibrate`.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Index visual tokens only (visual, the default), or the prompt's too (native).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Default: 42.")] = None,
     device: Annotated[str | None, typer.Option(help="cuda, mps or cpu; chosen by itself.")] = None,
@@ -68,9 +80,11 @@ def evaluate(
         benchmark=benchmark,
         calibration=calibration,
         pruners=tuple(pruner) if pruner else None,
+        partners=tuple(partner) if partner else None,
         budgets=parse_budgets(budgets) if budgets else None,
         trials=trials,
         window=window,
+        profile=profile,
         seed=seed,
         device=device,
         dtype=dtype,
@@ -95,6 +109,12 @@ def evaluate(
     else:
         _show(settings, found.rows)
         output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
+        place = shlex.quote(str(folder))
+        people.print(
+            f"[dim]next[/]: harness leaderboard --runs {escape(place)} --open   [dim]see it[/]\n"
+            f"      harness submit {escape(place)} --submitter 'Your name'   [dim]hand it in[/]",
+            soft_wrap=True,
+        )
     for remark in found.remarks:
         people.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     for method, reason in found.failures.items():
@@ -111,7 +131,10 @@ def _announce(settings: Config, workers: int, folder: Path) -> None:
         soft_wrap=True,
     )
     if settings.backbone == "nano":
-        people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
+        from harness.benchmarks.embedded import NAMES
+
+        at_home = settings.benchmark in NAMES
+        people.print(f"[dim]{NANO_NOTE}[/]" if at_home else f"[yellow]{NANO_ELSEWHERE}[/]", soft_wrap=True)
 
 
 def _show(settings: Config, rows: list[dict]) -> None:
@@ -120,15 +143,15 @@ def _show(settings: Config, rows: list[dict]) -> None:
 
     full = rows[0]
     output.print(
-        f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors and "
-        f"{full['bytes_per_page'] / 1000:.1f} KB a page"
+        f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors "
+        f"({settings.profile}) and {full['bytes_per_page'] / 1000:.1f} KB a page"
     )
     for budget in settings.budgets:
         table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")
         for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
             table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=heading != "method")
         table.columns[1].min_width = 17  # the longest built-in name
-        for row in (row for row in rows[1:] if row["budget"] == budget):
+        for row in (row for row in rows[1:] if row["budget"] == budget and "native" not in row):
             low, high = row["retention_interval"]
             ms = row["prune_ms_per_page"]
             table.add_row(
@@ -144,8 +167,39 @@ def _show(settings: Config, rows: list[dict]) -> None:
             )
         output.print(table)
         output.print()
+    _show_native([row for row in rows if "native" in row])
     output.print(
         "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
         "vectors. KB, ms: index size and pruning time a page. Equal ranks: the 95 % interval of the difference to the "
         "first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
     )
+
+
+def _show_native(rows: list[dict]) -> None:
+    """Methods at their native threshold, each above the fixed-ratio methods at the same realised ratio."""
+    if not rows:
+        return
+    title = "native thresholds, and fixed-ratio partners at the same realised ratio on every data set"
+    output.print(f"[bold]{title}[/]")
+    columns = {
+        "method": "method",
+        "kept": "kept",
+        "ndcg": "NDCG@5",
+        "retention": "retention \\[95 %]",
+        "gap": "native −",
+    }
+    shown = []
+    for row in rows:
+        low, high = row["retention_interval"]
+        gap = row["native_minus_partner"]
+        shown.append(
+            {
+                "method": row["method"],
+                "kept": f"{100 * row['realised']:.2f}",
+                "ndcg": f"{row['ndcg@5']:.4f}",
+                "retention": f"{row['retention']:.1f} [{low:.1f}, {high:.1f}]",
+                "gap": f"{gap[0]:+.1f} [{gap[1]:+.1f}, {gap[2]:+.1f}]" if gap else "",
+            }
+        )
+    print_rows(shown, columns, title="", as_json=False)
+    output.print()

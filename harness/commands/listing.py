@@ -51,13 +51,15 @@ def backbones(
     as_json: Json = False,
 ) -> None:
     """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
+    from harness.backbones.contract import VISUAL
     from harness.backbones.registry import catalogue
 
     rows = [
-        {"name": entry.name, **entry.options, "source": entry.source, "place": entry.place}
+        {"name": entry.name, "kind": VISUAL, **entry.options, "source": entry.source, "place": entry.place}
         for entry in catalogue(backbone).values()
     ]
-    columns = {"name": "backbone", "checkpoint": "checkpoint", "layers": "layers", "dim": "dim", "signals": "signals"}
+    columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "kind", "layers": "layers", "dim": "dim"}
+    columns |= {"signals": "signals"}
     print_rows(rows, columns, title=f"{len(rows)} backbones", as_json=as_json)
 
 
@@ -75,6 +77,14 @@ def budgets(as_json: Json = False) -> None:
         for budget in SWEEP
     ]
     print_rows(rows, {"budget": "budget", "set": "set", "of_1024": "kept of 1,024"}, title="budgets", as_json=as_json)
+
+
+@app.command()
+def experiments(as_json: Json = False) -> None:
+    """Experiments: the tables and figures of the SAP paper that `harness experiment` makes."""
+    from harness.commands.experiment import show_list
+
+    show_list(as_json)
 
 
 @app.command()

@@ -20,6 +20,9 @@ def submit(
     backbone_name: Annotated[str | None, typer.Option(help="Name on the board. Default: the run's.")] = None,
     track: Annotated[str | None, typer.Option(help="If the declared one is wrong: trained, say.")] = None,
     reproduces: Annotated[str | None, typer.Option(help="Id of another's submission that this measures again.")] = None,
+    replace: Annotated[
+        str | None, typer.Option(help="Take back what you submitted of the same before, for this reason.")
+    ] = None,
     date: Annotated[str | None, typer.Option(help="Day of submission, as 2026-11-16. Default: today.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of submissions. Default: the project's own.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -32,7 +35,8 @@ def submit(
 
     from harness.submissions.entry import FOLDER, SubmissionError
     from harness.submissions.schema import Origin, Track
-    from harness.submissions.submit import Choice, Run, make, write, write_benchmark
+    from harness.submissions.submit import Choice, Run, make
+    from harness.submissions.write import remove_earlier, write, write_benchmark
 
     fields = {"submitter": submitter, "paper": paper, "code": code, "note": note, "submitted": date or _today()}
     try:
@@ -51,18 +55,25 @@ def submit(
     rows = []
     for made in make(found, choice):
         path, new = write(made, folder)
+        gone = remove_earlier(made.submission, folder, replace, origin.submitted) if replace else []
         size = len(made.per_query) + len(made.kept) + path.stat().st_size
         rows.append(
             {
                 "method": made.submission.method.name,
                 "id": made.submission.id,
                 "new": "written" if new else "was there",
+                "replaces": gone,
                 "KB": round(size / 1000, 1),
                 "file": str(path),
             }
         )
-    headings = {"method": "method", "id": "id", "new": "", "KB": "KB"}
+    headings = {"method": "method", "id": "id", "new": "", "KB": "KB", "replaces": "replaces"}
     print_rows(rows, headings, title=f"submissions in {folder}", as_json=as_json)
+    left_out = [text for text in found.methods if text not in found.submittable]
+    if left_out and not method:
+        people.print(
+            f"left out, since they have no budget in common: {', '.join(left_out)}", soft_wrap=True, markup=False
+        )
     if not as_json:
         people.print(f"next: harness validate{'' if out is None else f' {folder}'}", soft_wrap=True, markup=False)
 

@@ -8,7 +8,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import tomli_w
 
@@ -21,6 +21,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+Profile = Literal["visual", "native"]
 NAMED_BUDGETS = {"standard": STANDARD, "sweep": SWEEP}
 
 
@@ -34,6 +35,8 @@ class Config:
     """Benchmark that adaptive methods and windows are calibrated on; None: the one that belongs to `benchmark`."""
     pruners: tuple[str, ...] = ()
     """Text forms; none: every built-in method."""
+    partners: tuple[str, ...] = ()
+    """Fixed-ratio methods evaluated at the ratio that native ones (`docpruner(z=0)`) keep; none: the scorer of each."""
     budgets: tuple[float, ...] = STANDARD
     trials: int | None = None
     """Seeds of stochastic methods; None: as many as each method says."""
@@ -41,6 +44,8 @@ class Config:
     window: str | None = None
     """Layers for methods that left theirs open, such as `sap`: `11-14`, or a file of `harness calibrate`. None: the
     backbone's saved window, else SR-guided selection on the calibration set, else what the SAP paper reports."""
+    profile: Profile = "visual"
+    """What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does."""
     calibration_pages: int = 128
     window_pairs: int = 500
     device: str | None = None
@@ -52,6 +57,8 @@ class Config:
             check_budget(budget)
         if not self.budgets or len(set(self.budgets)) != len(self.budgets):
             raise PruneBoardError(f"budgets must be given, each once; these are not: {list(self.budgets)}")
+        if self.profile not in get_args(Profile):
+            raise PruneBoardError(f"there is no index profile {self.profile!r}; there are visual and native")
         if self.trials is not None and self.trials < 1:
             raise PruneBoardError(f"a stochastic method runs at least one trial, not {self.trials}")
 

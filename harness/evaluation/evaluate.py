@@ -16,13 +16,15 @@ from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
+from harness.evaluation.native import add_partners, at_realised_ratio
 from harness.evaluation.record import write_record
 from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_one, score_task
+from harness.evaluation.scores import INDEX_BITS, NATIVE, Job, gold_queries, load_queries, score_one, score_task
 from harness.evaluation.summary import summarise
 from harness.progress import Progress
 from harness.store.reader import Store
+from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
 
@@ -52,8 +54,10 @@ def evaluate(
     config: Config, places: Places, progress: Progress, say: Callable[[str], None] = lambda text: None
 ) -> Evaluation:
     """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
+    if places.mteb_results and config.profile == NATIVE:
+        raise PruneBoardError("mteb is handed visual tokens only; leave out --mteb-results or --profile native")
     suite = load_suite(config.benchmark)
-    methods = choose_methods(config.pruners, config.trials)
+    methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
     setting = Setting(config, suite, backbone, places.stores, progress, say)
@@ -61,8 +65,16 @@ def evaluate(
     run = RunFolder.begin(places.run, config)
     for remark in suite.remarks():
         run.log(remark)
-    stores = {task.name: encode(backbone, task, places.stores, progress=progress) for task in suite.tasks}
-    methods = refuse_unfit(methods, next(iter(stores.values())))
+    stores = {
+        task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
+        for task in suite.tasks
+    }
+    if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):
+        raise PruneBoardError(
+            f"{config.backbone} gives no prompt vectors, so there is nothing more to index: use visual"
+        )
+    _same_stores(run, stores)
+    methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
@@ -76,8 +88,34 @@ def evaluate(
         from harness.mteb_bridge import write_results
 
         able = [m for m in methods if m.text not in failures]
-        write_results(places.mteb_results, suite.tasks, stores, able, config.budgets, config.seed, progress)
+        settings = config.budgets, config.seed, places.workers
+        write_results(places.mteb_results, suite.tasks, stores, able, *settings, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _same_stores(run: RunFolder, stores: dict[str, Store]) -> None:
+    """A run goes on only with what it began with: new weights or new pages under the old names are another run."""
+    before = run.read_json("stores.json") or {}
+    changed = [name for name, store in stores.items() if before.get(name, {}).get("store", store.key) != store.key]
+    if changed:
+        raise PruneBoardError(
+            f"{run.folder} was begun with another checkpoint or other pages ({', '.join(changed)} changed since); "
+            "choose another --out, or delete the folder"
+        )
+
+
+def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[str], None]) -> list[Method]:
+    """Methods that were named stay, with the reason why they fail. Of `every built-in` those that cannot run on this
+    retriever were not asked for: they are left out, and that is said.
+    """
+    if config.pruners:
+        return methods
+    for method in methods:
+        if method.failure is not None:
+            run.log(f"left out: {method.failure}")
+    if unfit := [method.text for method in methods if method.failure is not None]:
+        say(f"left out, because {config.backbone} lacks what they need: {', '.join(unfit)}")
+    return [method for method in methods if method.failure is None]
 
 
 def _estimate(
@@ -93,7 +131,8 @@ def _estimate(
     if not left or not methods:
         return "nothing is left to evaluate"
     store = stores[left[0]]
-    job = Job(store, tuple(methods), config.budgets, config.seed, load_queries(store, range(len(store.query_ids))), {})
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
+    job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     score_one(job, 0)  # compiles what is not compiled yet
     start = time.perf_counter()
     score_one(job, 0)
@@ -121,26 +160,34 @@ def _evaluate_task(
     left_out = len(store.query_ids) - len(evaluator.evaluate.query_ids)
     if left_out:
         run.log(f"{task.name}: {left_out} queries have no relevant page and are left out")
+    missing, lost = at_realised_ratio(missing, methods, store, config.seed, task.name, progress)
     job = Job(
         store,
         tuple(missing),
         config.budgets,
         config.seed,
-        load_queries(store, range(len(store.query_ids))),
+        load_queries(store, range(len(store.query_ids)), config.device),
         gold_queries(evaluator.gold.queries, evaluator.gold.pages),
+        config.profile,
     )
     start = time.perf_counter()
     with progress(f"{task.name}: prune, score", total=len(store), done=0) as advance:
         scores = score_task(job, places.workers, advance)
     run.write_result(FULL, evaluator.full(scores, store.dim, INDEX_BITS))
-    with progress(f"{task.name}: measure", total=len(missing), done=0) as advance:
-        for method in missing:
-            if method.text not in scores.failures:
-                run.write_result(method.slug, evaluator.method(method, config.budgets, scores))
+    scored = [method for method in missing if method.text not in scores.failures]
+
+    def measure(method: Method) -> None:
+        run.write_result(method.slug, evaluator.method(method, config.budgets, scores))
+
+    with (
+        progress(f"{task.name}: measure", total=len(scored), done=0) as advance,
+        spread(measure, scored, places.workers) as results,
+    ):
+        for _ in results:
             advance(1)
     run.add_timings(task.name, scores.milliseconds)
     run.log(f"{task.name}: {len(missing)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
-    return scores.failures
+    return {**scores.failures, **lost}
 
 
 def run_name(config: Config) -> str:

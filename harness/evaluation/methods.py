@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from harness.store.reader import Store
 from pruners import Page, Pruner, Window, catalogue, require, resolve
+from pruners.adaptive import Adaptive
 from pruners.core.errors import PruneBoardError
 from pruners.sap import with_window
 
@@ -21,6 +22,16 @@ class Method:
     pruner: Pruner
     trials: int
     failure: str | None = None
+    native: bool = False
+    """Its threshold is given: it has one cell, at the ratio that comes out (see `native.py`)."""
+    partner_of: str | None = None
+    """The native method at whose ratio this one is evaluated, and nowhere else."""
+    at: tuple[float, ...] | None = None
+    """Budgets of its own."""
+
+    def budgets(self, of_run: tuple[float, ...]) -> tuple[float, ...]:
+        """Where it is evaluated."""
+        return self.at or ((1.0,) if self.native else of_run)
 
     @property
     def slug(self) -> str:
@@ -51,6 +62,8 @@ def has_open_window(pruner: Pruner) -> bool:
 
 def needs_calibration(pruner: Pruner) -> bool:
     """Whether a pruner learns from pages: it, or a part of it, has a learned field (presets wrap their parts)."""
+    if isinstance(pruner, Adaptive) and pruner.z is not None:  # its threshold is given
+        return needs_calibration(pruner.of)
     own = any(f.metadata.get("learned") and f.name != "inner" for f in fields(pruner))  # type: ignore[arg-type]
     return own or any(map(needs_calibration, pruner.parts()))
 

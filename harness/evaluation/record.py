@@ -35,7 +35,8 @@ def write_record(
     run.write_bytes("benchmark/pages.parquet", pages_table(suite.tasks))
     run.write_bytes("benchmark/qrels.parquet", qrels_table(suite.tasks))
     attention = getattr(backbone, "attention_path", None)
-    run.write_json("backbone.json", {**backbone.card.as_dict(), "attention": attention, "benchmark": suite.name})
+    facts = {"attention": attention, "benchmark": suite.name, "profile": config.profile}
+    run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
     files = [file for text in config.pruners if (file := file_and_rest(text)[0])]
     known = catalogue(dict.fromkeys(files))
     run.write_json("methods.json", {m.text: describe(m, known) for m in methods if m.failure is None})
@@ -55,6 +56,8 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "diagnostic": declaration.diagnostic,
         "needs": list(pruner.needs),
         "trials": method.trials,
+        "native": method.native,
+        "partner_of": method.partner_of,
         "parameters": _parameters(pruner),
         "composition": str(pruner.made() if isinstance(pruner, Preset) else pruner),
         "thresholds": thresholds(pruner),

@@ -51,14 +51,16 @@ class TaskEvaluator:
 
     def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
         stored = scores.full_vectors[None, None]
-        size = stored.sum(-1) * dim * bits
+        size = (stored.sum(-1) + scores.prompt_vectors) * dim * bits
         return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
     def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
-        text = method.text
+        text, at = method.text, method.budgets(budgets)
         shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
         stored = scores.vectors[text], scores.bits[text]
-        return self._result(text, budgets, scores.by_method[text], scores, *stored, shared, kind)
+        if method.native:  # its budget is what it kept
+            at = (float(stored[0].sum(-1).mean()) / float(scores.full_vectors.sum()),)
+        return self._result(text, at, scores.by_method[text], scores, *stored, shared, kind)
 
     def _result(
         self,
@@ -83,7 +85,7 @@ class TaskEvaluator:
                     "budget": budget,
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
-                    "vectors_per_page": kept_vectors / pages,
+                    "vectors_per_page": (kept_vectors + scores.prompt_vectors) / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
                     "trials": len(trials),
                     "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),

@@ -11,10 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
+from harness.backbones.base import choose_device
 from harness.evaluation.methods import Method
 from harness.scoring.queries import QueryTiles, tile_queries
 from harness.scoring.sweep import score_page
+from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Merged, Subset, prune
@@ -22,6 +25,8 @@ from pruners.core.contract import Diagnostic
 from pruners.core.errors import PrunerError
 
 INDEX_BITS = 16  # of one number in an index: float16
+VISUAL, NATIVE = "visual", "native"
+"""What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does, never pruned."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Job:
     queries: QueryTiles
     gold: dict[int, list[int]]
     """page -> its gold queries, for diagnostics only."""
+    profile: str = VISUAL
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,11 @@ class PageScores:
     seconds: np.ndarray  # by method
     failures: dict[str, str]
     full_vectors: int
+    prompt_vectors: int
+    """Indexed beside them, and never pruned: none under profile `visual`."""
+
+
+SIZES = ("full_vectors", "prompt_vectors")
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ class TaskScores:
 
     full: np.ndarray
     full_vectors: np.ndarray  # of each page
+    prompt_vectors: int = 0  # of all pages, indexed beside what a method keeps
     by_method: dict[str, np.ndarray] = field(default_factory=dict)
     vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept of each page, [trials, budgets, pages]
     bits: dict[str, np.ndarray] = field(default_factory=dict)  # in all, [trials, budgets]
@@ -65,7 +77,8 @@ class TaskScores:
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
     """Prune and score all pages of a store."""
     pages: list[PageScores] = []
-    with spread(lambda index: score_one(job, index), range(len(job.store)), workers, chunk=4) as results:
+    hands = 1 if job.queries.on_gpu else workers  # a forked process cannot use its parent's GPU
+    with spread(lambda index: score_one(job, index), range(len(job.store)), hands, chunk=4) as results:
         for page in results:
             pages.append(page)
             advance(1)
@@ -76,9 +89,11 @@ def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskSc
     failures: dict[str, str] = {}
     for page in pages:
         failures = {**page.failures, **failures}  # the first page's reason stays
-    found = TaskScores(scores[0], np.array([page.full_vectors for page in pages]), failures=failures)
-    start, budgets = 0, len(job.budgets)
+    full_vectors, prompts = (np.array([getattr(page, name) for page in pages]) for name in SIZES)
+    found = TaskScores(scores[0], full_vectors, int(prompts.sum()), failures=failures)
+    start = 0
     for i, method in enumerate(job.methods):
+        budgets = len(method.budgets(job.budgets))
         stop = start + method.trials * budgets
         if method.text not in failures:
             shape = (method.trials, budgets)
@@ -95,7 +110,7 @@ def score_one(job: Job, index: int) -> PageScores:
     page = job.store.page(index)
     results: list[Subset | Merged] = []
     rows: list[int] = []  # which cells the results fill
-    cells = sum(method.trials for method in job.methods) * len(job.budgets)
+    cells = sum(method.trials * len(method.budgets(job.budgets)) for method in job.methods)
     vectors, bits = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
     seconds, failures = np.zeros(len(job.methods)), {}
     cell = 0
@@ -103,22 +118,36 @@ def score_one(job: Job, index: int) -> PageScores:
         queries = None
         if isinstance(method.pruner, Diagnostic):
             queries = [job.store.query(query) for query in job.gold.get(index, [])]
+        budgets = method.budgets(job.budgets)
         start = time.perf_counter()
         for trial in range(method.trials):
             try:
-                result = prune(method.pruner, page, job.budgets, seed=job.seed, trial=trial, queries=queries)
+                result = prune(method.pruner, page, budgets, seed=job.seed, trial=trial, queries=queries)
             except PrunerError as error:
                 failures[method.text] = str(error)
             else:
-                span = slice(cell, cell + len(job.budgets))
+                span = slice(cell, cell + len(budgets))
                 vectors[span], bits[span] = _stored(result, page.vectors.shape[1])
                 results.append(result)
-                rows += range(cell, cell + len(job.budgets))
-            cell += len(job.budgets)
+                rows += range(cell, cell + len(budgets))
+            cell += len(budgets)
         seconds[i] = time.perf_counter() - start
+    indexed, prompt = page.vectors, page.vectors[:0]
+    if job.profile == NATIVE:
+        prompt = job.store.prompt(index)
+        indexed, results = torch.cat([indexed, prompt]), [_with_prompt(r, len(page), prompt) for r in results]
+        bits += prompt.numel() * INDEX_BITS
     scores = np.full((1 + cells, len(job.queries)), np.nan, np.float32)
-    scores[[0, *(1 + row for row in rows)]] = score_page(page.vectors, results, job.queries)
-    return PageScores(scores, vectors, bits, seconds, failures, len(page))
+    scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
+    return PageScores(scores, vectors, bits, seconds, failures, len(page), len(prompt))
+
+
+def _with_prompt(result: Subset | Merged, n: int, prompt: torch.Tensor) -> Subset | Merged:
+    """A result with the page's prompt vectors, which follow its n patches, kept at every budget."""
+    if isinstance(result, Merged):
+        return Merged(tuple(torch.cat([part, prompt]) for part in result.vectors), result.bits_per_vector)
+    order = np.concatenate([np.arange(n, n + len(prompt)), result.order])
+    return Subset(order, tuple(count + len(prompt) for count in result.counts))
 
 
 def gold_queries(queries: np.ndarray, pages: np.ndarray) -> dict[int, list[int]]:
@@ -129,8 +158,13 @@ def gold_queries(queries: np.ndarray, pages: np.ndarray) -> dict[int, list[int]]
     return gold
 
 
-def load_queries(store: Store, indices: Sequence[int]) -> QueryTiles:
-    return tile_queries([store.query(index) for index in indices])
+def load_queries(store: Store, indices: Sequence[int], device: str | None = "cpu") -> QueryTiles:
+    """The queries of a store where they are scored: on a GPU if there is one and no other device was asked for."""
+    queries = [store.query(index) for index in indices]
+    chosen = choose_device(device)
+    if chosen.type == "cuda":
+        return tile_queries(queries, GPU_TILE_TOKENS, chosen)
+    return tile_queries(queries)
 
 
 def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:

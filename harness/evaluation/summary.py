@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL
+from harness.evaluation.results import FULL, Result
 from harness.evaluation.run_folder import RunFolder
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
@@ -20,35 +20,46 @@ HEADLINE = "ndcg@5"
 def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], budgets: Sequence[float]) -> list[dict]:
     """One row for each method and budget that every data set has, best first within a budget; the full model first.
 
-    Diagnostics are listed unranked.
+    Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
     """
     complete = [m for m in methods if all(run.has(task, m.slug) for task in tasks)]
     full = [run.read_result(task, FULL) for task in tasks]
     found = {m.text: [run.read_result(task, m.slug) for task in tasks] for m in complete}
-    cells = [(m, b) for m in complete for b in range(len(budgets))]
+    cells = [(m, b) for m in complete for b in range(1 if _alone(m) else len(budgets))]
     comparison = compare(
-        [
-            _by_language([found[m.text][t].per_query for m in complete], full[t].per_query, budgets)
-            for t in range(len(tasks))
-        ]
+        [_by_language([(found[m.text][t], b) for m, b in cells], full[t].per_query) for t in range(len(tasks))]
     )
     rows = [_full_row(full)]
     timings = run.read_json("timings.json") or {}
-    for b, budget in enumerate(budgets):
-        here = [i for i, (_, which) in enumerate(cells) if which == b]
+
+    def row(i: int, rank: int | None = None) -> dict:
+        method, b = cells[i]
+        times = [timings[task][method.text] for task in tasks if method.text in timings.get(task, {})]
+        entries = [result.summary[b] for result in found[method.text]]
+        budget = benchmark_mean([entry["budget"] for entry in entries]) if _alone(method) else budgets[b]
+        return _row(method, float(budget), entries, comparison, i, rank, times)
+
+    for b in range(len(budgets)):
+        here = [i for i, (method, which) in enumerate(cells) if which == b and not _alone(method)]
         ranked = [i for i in here if not cells[i][0].pruner.declaration.diagnostic]
         ranks = dict(zip(ranked, tie_groups(comparison, ranked), strict=True))
-        for i in sorted(here, key=lambda i: -comparison.retention[i]):
-            method = cells[i][0]
-            times = [timings[task][method.text] for task in tasks if method.text in timings.get(task, {})]
-            entries = [result.summary[b] for result in found[method.text]]
-            rows.append(_row(method, budget, entries, comparison, i, ranks.get(i), times))
+        rows += [row(i, ranks.get(i)) for i in sorted(here, key=lambda i: -comparison.retention[i])]
+    at = {method.text: i for i, (method, _) in enumerate(cells) if _alone(method)}
+    for method in [m for m in complete if _alone(m)]:
+        gap = comparison.difference(at[method.partner_of], at[method.text]) if method.partner_of in at else None
+        own = {"native": method.native, "partner_of": method.partner_of}
+        rows.append({**row(at[method.text]), **own, "native_minus_partner": gap and [gap.value, gap.low, gap.high]})
     return rows
 
 
-def _by_language(frames: Sequence[pd.DataFrame], full: pd.DataFrame, budgets: Sequence[float]) -> list[np.ndarray]:
+def _alone(method: Method) -> bool:
+    """Whether a method has one cell at a ratio of its own, not the run's budgets."""
+    return method.native or method.partner_of is not None
+
+
+def _by_language(cells: Sequence[tuple[Result, int]], full: pd.DataFrame) -> list[np.ndarray]:
     """For each language `[cells + 1, queries]` of the headline measure, the full model last."""
-    columns = [_over_trials(frame.loc[frame["budget"] == budget]) for frame in frames for budget in budgets]
+    columns = [_over_trials(r.per_query.loc[r.per_query["budget"] == r.summary[b]["budget"]]) for r, b in cells]
     stacked = np.vstack([*columns, full[HEADLINE].to_numpy()])
     languages = full["language"].to_numpy()
     return [stacked[:, languages == language] for language in sorted(set(languages))]
@@ -85,7 +96,7 @@ def _row(
 
 
 def _full_row(full: Sequence) -> dict:
-    figures = [data_set_mean([v.mean() for v in _by_language([], result.per_query, [])]) for result in full]
+    figures = [data_set_mean([v.mean() for v in _by_language([], result.per_query)]) for result in full]
     entries = [result.summary[0] for result in full]
     return {
         "budget": 1.0,

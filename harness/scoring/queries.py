@@ -30,11 +30,17 @@ class QueryTiles:
 
     tiles: tuple[Tile, ...]
 
+    @property
+    def on_gpu(self) -> bool:
+        return bool(self.tiles) and self.tiles[0].tokens.device.type != "cpu"
+
     def __len__(self) -> int:
         return self.tiles[-1].last if self.tiles else 0
 
 
-def tile_queries(queries: Sequence[torch.Tensor], tile_tokens: int = TILE_TOKENS) -> QueryTiles:
+def tile_queries(
+    queries: Sequence[torch.Tensor], tile_tokens: int = TILE_TOKENS, device: torch.device | str = "cpu"
+) -> QueryTiles:
     """Cut queries `[tokens, d]` into tiles of at most `tile_tokens` tokens, or of a single longer query."""
     for i, query in enumerate(queries):
         if query.ndim != 2 or len(query) == 0:
@@ -47,6 +53,7 @@ def tile_queries(queries: Sequence[torch.Tensor], tile_tokens: int = TILE_TOKENS
             last += 1
         chosen = queries[first:last]
         offsets = np.cumsum([0, *(len(query) for query in chosen)])
-        tiles.append(Tile(first, last, torch.cat([q.float() for q in chosen]).T.contiguous(), offsets))
+        tokens_of = torch.cat([query.float() for query in chosen]).T.contiguous().to(device)
+        tiles.append(Tile(first, last, tokens_of, offsets))
         first = last
     return QueryTiles(tuple(tiles))

@@ -16,12 +16,15 @@ import numba
 import numpy as np
 import torch
 
+from harness.scoring import torch_sweep
 from harness.scoring.queries import QueryTiles
 from pruners.core.contract import Merged, Subset
 
 
 def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], queries: QueryTiles) -> np.ndarray:
     """Scores `[1 + cells, queries]` of one page: the full page first, then every result's budgets in turn."""
+    if queries.on_gpu:
+        return torch_sweep.score_page(vectors, results, queries)
     subsets = [result for result in results if isinstance(result, Subset)]
     orders, starts, counts = _pack(subsets)
     merged = [part for result in results if isinstance(result, Merged) for part in result.vectors]

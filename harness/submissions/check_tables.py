@@ -8,206 +8,185 @@ how many vectors an adaptive method kept of a page, bytes beyond the vectors' ow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from harness.metrics.ranking import CUTOFFS
-from harness.submissions.checks import TOLERANCE, where
+from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.entry import printable
 from harness.submissions.pinned import Judged
 from harness.submissions.problems import Notes
-from harness.submissions.recompute import DEEPER, RANKED, TOP, Rankings, deeper_bounds, ndcg, pair_mean, rankings
-from harness.submissions.rows import figures
+from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, ndcg, pair_mean, rankings
+from harness.submissions.rows import TOP, PerQuery
 from harness.submissions.schema import Cell, Submission
-from pruners.core.budget import keep_count
 
-AGAIN = "submit the run again with `harness submit`"
 FEW_QUERIES = 10  # so few rankings may coincide at two budgets
+Blocks = dict[tuple[str, float], np.ndarray]
+"""(data set, budget) -> rows of the table as `[trials, queries]`, queries in the order of the pinned qrels."""
 
 
 @dataclass(frozen=True)
 class Recomputed:
-    """Figures that came out: cells with their NDCG, and the table of queries with theirs."""
+    """Figures that came out."""
 
     submission: Submission
     per_query: pd.DataFrame
+    headline: dict[tuple[str, str, float], np.ndarray]
+    """(data set, language, budget) -> NDCG@5 of each query, mean over trials."""
 
 
 def check_per_query(
-    submission: Submission, table: pa.Table, judged: Mapping[str, Judged], notes: Notes
+    submission: Submission, table: PerQuery, judged: Mapping[str, Judged], notes: Notes
 ) -> Recomputed | None:
     """Check the rows and compute NDCG again; None if they cannot be used."""
-    frame, before = figures(table), len(notes.found)
-    _check_values(frame, notes)
-    by_data_set = rankings(table, judged)
+    before = len(notes.found)
+    _check_values(table, notes)
     stated = {(cell.data_set, cell.budget) for cell in submission.cells}
-    pairs = frame[["data_set", "budget"]].drop_duplicates().astype({"data_set": str}).itertuples(index=False)
-    held = {(str(name), float(budget)) for name, budget in pairs}
+    pairs = np.unique(np.stack([table.data_set.codes, table.budget]), axis=1).T
+    held = {(table.data_set.names[int(code)], float(budget)) for code, budget in pairs}
     for name, budget in sorted(held ^ stated):
         what = "the cells have them, the rows not" if (name, budget) in stated else "the rows have them, the cells not"
         notes.error("per_query", f"{printable(name)} at {budget:g}: {what}", AGAIN)
-    for name, found in by_data_set.items():
-        _check_rows(submission, name, frame.iloc[found.rows], found, judged[name], notes)
     if len(notes.found) > before:
         return None
-    frame = frame.copy()
-    for name, found in by_data_set.items():
-        _recompute(name, frame, found, judged[name], notes)
-        _warn_reused(submission, name, frame.iloc[found.rows], found, notes)
-    cells = tuple(_check_cell(submission, cell, frame, judged[cell.data_set], notes) for cell in submission.cells)
-    return Recomputed(submission.model_copy(update={"cells": cells}), frame)
-
-
-def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Judged], notes: Notes) -> None:
-    """The realised budget from the vectors kept of each page."""
-    kept: dict[tuple[str, float], list[np.ndarray]] = {}
-    for row in table.to_pylist():
-        kept.setdefault((row["data_set"], row["budget"]), []).append(np.array(row["kept"], np.int64))
-    for key in sorted(kept.keys() ^ {(cell.data_set, cell.budget) for cell in submission.cells}):
-        notes.error("kept", f"{printable(key[0])} at {key[1]:g} is in the rows or in the cells only", AGAIN)
-    for (name, budget), rows in kept.items():
-        field, full = f"kept ({printable(name)} at {budget:g})", kept.get((name, 1.0))
-        cells = [cell for cell in submission.cells if (cell.data_set, cell.budget) == (name, budget)]
-        if name not in judged or full is None or not cells:
+    found = {name: rankings(table, name, judged[name]) for name in dict.fromkeys(name for name, _ in sorted(held))}
+    blocks: Blocks = {}
+    for name, ranked in found.items():
+        blocks |= _blocks(submission, table, name, ranked, judged[name], notes)
+    if len(notes.found) > before:
+        return None
+    again = {k: values.copy() for k, values in table.ndcg.items()}
+    for name, ranked in found.items():
+        _recompute(table, name, ranked, judged[name], again, notes)
+        _warn_reused(submission, name, table, blocks, notes)
+    cells, headline = [], {}
+    for i, cell in enumerate(submission.cells):
+        rows = blocks[cell.data_set, cell.budget][:, judged[cell.data_set].language_of == cell.language]
+        if rows.size == 0:
+            notes.error(where(i, cell), "has no rows in the table of queries", AGAIN)
             continue
-        if any(len(row) != len(judged[name].page_ids) for row in [*rows, full[0]]):
-            notes.error(field, f"has {len(rows[0])} pages, the benchmark {len(judged[name].page_ids)}", AGAIN)
-            continue
-        if len(rows) != cells[0].trials:
-            notes.error(field, f"has {len(rows)} trials, the cells say {cells[0].trials}", AGAIN)
-            continue
-        _check_counts(submission, field, budget, np.stack(rows), full[0], notes)
-        _check_realised(submission, cells, np.stack(rows), full[0], notes)
+        cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set], notes))
+        headline[cell.data_set, cell.language, cell.budget] = again[5][rows].mean(0)
+    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), table.frame(again), headline)
 
 
-def _check_counts(
-    submission: Submission, field: str, budget: float, rows: np.ndarray, full: np.ndarray, notes: Notes
-) -> None:
-    if (full < 1).any() or (rows < 1).any() or (rows > full).any():
-        notes.error(field, "a page keeps fewer than one or more than all of its vectors", AGAIN)
-    elif not (submission.method.adaptive or submission.method.snapped):
-        counts = {n: keep_count(budget, n) for n in set(full.tolist())}
-        expected = np.array([counts[n] for n in full.tolist()])
-        if wrong := int((rows != expected).any(0).sum()):
-            what = f"{wrong} pages do not keep ⌈γN⌉ vectors, as a fixed budget must"
-            notes.error(field, what, "declare the method adaptive or snapped, or keep the budget")
-
-
-def _check_realised(
-    submission: Submission, cells: Iterable[Cell], rows: np.ndarray, full: np.ndarray, notes: Notes
-) -> None:
-    mean = float(rows.sum(1).mean())
-    for cell in cells:
-        found = {"realised": mean / float(full.sum()), "vectors_per_page": mean / len(full)}
-        for what, value in found.items():
-            stated = getattr(cell, what)
-            if stated is None or abs(stated - value) > TOLERANCE * max(1, value):
-                field = f"{where(submission, cell)}.{what}"
-                notes.error(field, f"is {stated}, but the kept vectors give {value:.6f}", AGAIN)
-
-
-def _check_values(frame: pd.DataFrame, notes: Notes) -> None:
-    for k in CUTOFFS:
-        values = frame[f"ndcg@{k}"].to_numpy()
+def _check_values(table: PerQuery, notes: Notes) -> None:
+    for k, values in table.ndcg.items():
         if wrong := int((~((values >= 0) & (values <= 1 + TOLERANCE))).sum()):
             notes.error(f"per_query.ndcg@{k}", f"{wrong} rows are no number from 0 to 1", AGAIN)
-    if np.isinf(frame["score_retention"].to_numpy(np.float64)).any():
+    if np.isinf(table.score_retention).any():
         notes.error("per_query.score_retention", "some rows are infinite", AGAIN)
+    if np.isnan(table.budget).any():
+        notes.error("per_query.budget", "some rows have none", AGAIN)
 
 
-def _check_rows(
-    submission: Submission, name: str, rows: pd.DataFrame, found: Rankings, judged: Judged, notes: Notes
-) -> None:
+def _blocks(
+    submission: Submission, table: PerQuery, name: str, found: Rankings, judged: Judged, notes: Notes
+) -> Blocks:
     """Every query of a data set once for each budget and trial, ranking pages that exist, none of them twice."""
     field = f"per_query ({printable(name)})"
     if (found.query < 0).any():
-        query = rows["query"].iloc[int(np.argmax(found.query < 0))]
+        query = table.query[int(found.rows[np.argmax(found.query < 0)])]
         notes.error(field, f"the query {printable(query)} is not in qrels.parquet, or has no relevant page", AGAIN)
-        return
-    if (rows["language"].astype(object).to_numpy() != judged.language_of[found.query]).any():
+        return {}
+    _check_rankings(table, field, found, judged, notes)
+    languages = np.array(table.language.names, dtype=object)[table.language.codes[found.rows]]
+    if (languages != judged.language_of[found.query]).any():
         notes.error(f"{field}.language", "is not the queries' language in qrels.parquet", AGAIN)
-    keys = pd.DataFrame({"budget": rows["budget"].to_numpy(), "trial": rows["trial"].to_numpy(), "query": found.query})
-    if twice := int(keys.duplicated().sum()):
-        notes.error(field, f"{twice} rows occur twice", AGAIN)
-    counts = keys.drop_duplicates().groupby(["budget", "trial"]).size()
-    for (budget, trial), count in counts.items():
-        if count != len(judged.queries):
-            what = f"{count} of {len(judged.queries)} queries at {budget:g}, trial {trial}"
+    blocks: Blocks = {}
+    stated = {cell.budget: cell.trials for cell in submission.cells if cell.data_set == name}
+    budget_of, trial_of = table.budget[found.rows], table.trial[found.rows]
+    order = np.lexsort((found.query, trial_of, budget_of))
+    for budget, trials in stated.items():
+        here = order[budget_of[order] == budget]
+        expected = np.tile(np.arange(len(judged.queries)), trials), np.repeat(np.arange(trials), len(judged.queries))
+        got = found.query[here], trial_of[here]
+        if all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True)):
+            blocks[name, budget] = found.rows[here].reshape(trials, len(judged.queries))
+        else:
+            _explain(field, budget, trials, got, len(judged.queries), notes)
+    return blocks
+
+
+def _explain(field: str, budget: float, trials: int, got: tuple[np.ndarray, ...], queries: int, notes: Notes) -> None:
+    """Why rows are not every query once for each trial."""
+    pairs, times = np.unique(np.stack(got), axis=1, return_counts=True)
+    if twice := int((times > 1).sum()):
+        notes.error(field, f"{twice} queries have more than one row at {budget:g}", AGAIN)
+    found, counts = np.unique(pairs[1], return_counts=True)
+    if found.tolist() != list(range(trials)):
+        notes.error(field, f"trials at {budget:g} are {found.tolist()[:6]}, the cells say {trials}", AGAIN)
+    for trial, count in zip(found, counts, strict=True):
+        if count != queries:
+            what = f"{count} of {queries} queries at {budget:g}, trial {trial}"
             notes.error(field, what, "every query with a relevant page must be there: leaving some out flatters")
-    for budget, trials in keys.groupby("budget")["trial"].unique().items():
-        stated = {c.trials for c in submission.cells if c.data_set == name and c.budget == budget}
-        if sorted(trials) != list(range(len(trials))) or stated - {len(trials)}:
-            notes.error(field, f"trials at {budget:g} are {sorted(trials)[:5]}, the cells say {sorted(stated)}", AGAIN)
-    length = min(TOP, len(judged.page_ids))
-    if wrong := int((found.length != length).sum()):
+
+
+def _check_rankings(table: PerQuery, field: str, found: Rankings, judged: Judged, notes: Notes) -> None:
+    length, given = min(TOP, len(judged.page_ids)), table.length[found.rows]
+    if wrong := int((given != length).sum()):
         notes.error(f"{field}.top_10", f"{wrong} rankings do not have {length} pages", AGAIN)
-    if unknown := int((found.unknown > 0).sum()):
+    if unknown := int(((found.top >= 0).sum(1) < np.minimum(given, TOP)).sum()):
         notes.error(f"{field}.top_10", f"{unknown} rankings name pages that pages.parquet has not", AGAIN)
     ordered = np.sort(found.top, axis=1)
     if repeated := int(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(1).sum()):
         notes.error(f"{field}.top_10", f"{repeated} rankings name a page twice", AGAIN)
 
 
-def _recompute(name: str, frame: pd.DataFrame, found: Rankings, judged: Judged, notes: Notes) -> None:
-    """Put the recomputed NDCG into the frame; say where it is not what was stored."""
-    again = ndcg(found, judged)
+def _recompute(
+    table: PerQuery, name: str, found: Rankings, judged: Judged, again: dict[int, np.ndarray], notes: Notes
+) -> None:
+    """Put the recomputed NDCG into `again`; say where it is not what was stored."""
+    computed = ndcg(found, judged)
     for k in RANKED:
-        column = frame.columns.get_loc(f"ndcg@{k}")
-        stored = frame.iloc[found.rows, column].to_numpy()
-        if (off := np.abs(stored - again[k]) > TOLERANCE).any():
+        stored = table.ndcg[k][found.rows]
+        if (off := np.abs(stored - computed[k]) > TOLERANCE).any():
             first = int(np.argmax(off))
-            query = printable(frame["query"].iloc[found.rows[first]])
+            query = printable(table.query[int(found.rows[first])])
             what = f"{off.sum()} rows differ from their rankings, the first is query {query}: "
-            what += f"{stored[first]:.5f} stored, {again[k][first]:.5f} computed"
+            what += f"{stored[first]:.5f} stored, {computed[k][first]:.5f} computed"
             notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
-        frame.iloc[found.rows, column] = again[k]
+        again[k][found.rows] = computed[k]
     for k in DEEPER:
-        stored = frame[f"ndcg@{k}"].to_numpy()[found.rows]
+        stored = table.ndcg[k][found.rows]
         low, high = deeper_bounds(found, judged, k)
         if wrong := int(((stored < low - TOLERANCE) | (stored > high + TOLERANCE)).sum()):
             what = f"{wrong} rows cannot be, given their first ten pages"
             notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
 
 
-def _check_cell(submission: Submission, cell: Cell, frame: pd.DataFrame, judged: Judged, notes: Notes) -> Cell:
-    """The cell with the figures that its rows give."""
-    field = where(submission, cell)
-    rows = frame[
-        (frame["data_set"] == cell.data_set) & (frame["language"] == cell.language) & (frame["budget"] == cell.budget)
-    ]
-    if rows.empty:
-        notes.error(field, "has no rows in the table of queries", AGAIN)
-        return cell
-    found: dict[Any, float] = {str(k): float(rows[f"ndcg@{k}"].mean()) for k in CUTOFFS}
+def _check_cell(
+    i: int, cell: Cell, rows: np.ndarray, table: PerQuery, again: Mapping[int, np.ndarray], judged: Judged, notes: Notes
+) -> Cell:
+    """The cell with the figures that its rows `[trials, queries]` give."""
+    found: dict[Any, float] = {str(k): float(again[k][rows].mean()) for k in CUTOFFS}
     for k, value in found.items():
         if k not in cell.ndcg or abs(cell.ndcg[k] - value) > TOLERANCE:
-            notes.error(f"{field}.ndcg.{k}", f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}", AGAIN)
-    retention = rows["score_retention"].to_numpy(np.float64)
+            what = f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}"
+            notes.error(f"{where(i, cell)}.ndcg.{k}", what, AGAIN)
     if cell.score_retention is not None and cell.pairs_left_out == 0:
-        at = np.array([judged.queries[query] for query in rows["query"]])
-        value = pair_mean(retention, judged.relevant[at])
-        if not abs(cell.score_retention - value) <= TOLERANCE:
-            notes.error(f"{field}.score_retention", f"is {cell.score_retention}, its queries give {value:.5f}", AGAIN)
-    deviation = float(np.std(rows.groupby("trial")["ndcg@5"].mean()))
+        pairs = judged.relevant[judged.language_of == cell.language]
+        value = pair_mean(table.score_retention[rows].mean(0, dtype=np.float64), pairs)
+        if not abs(cell.score_retention - value) <= TOLERANCE:  # also where a query has none
+            what = f"is {cell.score_retention}, its queries give {value:.5f}"
+            notes.error(f"{where(i, cell)}.score_retention", what, AGAIN)
+    deviation = float(np.std(again[5][rows].mean(1)))
     if abs(cell.trial_deviation - deviation) > TOLERANCE:
-        notes.error(f"{field}.trial_deviation", f"is {cell.trial_deviation}, its trials give {deviation:.5f}", AGAIN)
+        what = f"is {cell.trial_deviation}, its trials give {deviation:.5f}"
+        notes.error(f"{where(i, cell)}.trial_deviation", what, AGAIN)
     return cell.model_copy(update={"ndcg": found, "trial_deviation": deviation})
 
 
-def _warn_reused(submission: Submission, name: str, rows: pd.DataFrame, found: Rankings, notes: Notes) -> None:
+def _warn_reused(submission: Submission, name: str, table: PerQuery, blocks: Blocks, notes: Notes) -> None:
     """Two budgets that keep different vectors hardly rank every page alike."""
-    realised = {c.budget: c.realised for c in submission.cells if c.data_set == name}
-    order = {}
-    for budget in realised:
-        here = np.flatnonzero((rows["budget"].to_numpy() == budget) & (rows["trial"].to_numpy() == 0))
-        order[budget] = found.top[here[np.argsort(found.query[here])]]
+    realised = {cell.budget: cell.realised for cell in submission.cells if cell.data_set == name}
+    top = {budget: table.top.codes[blocks[name, budget][0]] for budget in realised}
     for a, b in combinations(sorted(realised), 2):
-        if realised[a] != realised[b] and len(order[a]) > FEW_QUERIES and np.array_equal(order[a], order[b]):
-            what = f"all {len(order[a])} rankings at {a:g} and {b:g} are the same"
+        if realised[a] != realised[b] and len(top[a]) > FEW_QUERIES and np.array_equal(top[a], top[b]):
+            what = f"all {len(top[a])} rankings at {a:g} and {b:g} are the same"
             notes.warn(f"per_query ({printable(name)}).top_10", what, "were they copied from one budget to another?")

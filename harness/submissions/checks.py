@@ -15,15 +15,16 @@ from harness.submissions.rows import kept_path, per_query_path
 from harness.submissions.schema import Cell, Submission, Track
 from pruners.core.budget import drifted
 
-CONTENT = ("revision", "pages", "queries", "languages", "corpus", "query_texts", "qrels")
+CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
 INDEX_BYTES = 2  # of a number in an index: float16
 TOLERANCE = 1e-5
+AGAIN = "submit the run again with `harness submit`"
 
 
-def where(submission: Submission, cell: Cell) -> str:
+def where(i: int, cell: Cell) -> str:
     """A cell as a person finds it: its number, and what it is."""
     language = f" in {printable(cell.language)}" if cell.language else ""
-    return f"cells[{submission.cells.index(cell)}] ({printable(cell.data_set)}{language} at {cell.budget:g})"
+    return f"cells[{i}] ({printable(cell.data_set)}{language} at {cell.budget:g})"
 
 
 def check_place(submission: Submission, inside: Path, notes: Notes) -> None:
@@ -53,8 +54,9 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
             notes.error(name, f"{table.name} is not there", "add the file that `harness submit` wrote beside this one")
     if submission.environment is None:
         notes.error("environment", "is missing", "say what it was measured with")
+    unread = {"languages"} if submission.backbone.kind == "text tokens" else {"languages", "page_texts"}
     for data_set in submission.benchmark.data_sets:
-        lacking = [what for what in CONTENT[1:] if what != "languages" and getattr(data_set, what) is None]
+        lacking = [what for what in CONTENT[1:] if what not in unread and getattr(data_set, what) is None]
         if lacking:
             field = f"benchmark.data_sets ({printable(data_set.name)})"
             notes.error(field, f"{', '.join(lacking)} missing: what was read?", "submit from a run folder")
@@ -91,11 +93,21 @@ def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
                 f"has no cell of the full model (budget 1.0){f' in {printable(min(lacking))}' if min(lacking) else ''}"
             )
             notes.error(field, what, "every figure is relative to the full model of the same run: add its cells")
-    for budget, (done, wanted) in coverage(submission, pinned).items():
+    _warn_of_gaps(submission, pinned, notes)
+
+
+def _warn_of_gaps(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+    """One line for all budgets that lack the same."""
+    gaps: dict[tuple[str, ...], list[float]] = {}
+    found = coverage(submission, pinned)
+    for budget, (done, wanted) in found.items():
         if done < wanted:
-            lacking_here = missing(submission, pinned, budget)
-            some = ", ".join(map(printable, lacking_here[:3])) + (" …" if len(lacking_here) > 3 else "")
-            notes.warn("cells", f"{done}/{wanted} at budget {budget:g}, so unranked: no {some}", "measure the rest")
+            gaps.setdefault(tuple(missing(submission, pinned, budget)), []).append(budget)
+    for lacking, budgets in gaps.items():
+        done, wanted = found[budgets[0]]
+        some = ", ".join(map(printable, lacking[:3])) + (" …" if len(lacking) > 3 else "")
+        at = ", ".join(f"{budget:.4g}" for budget in budgets)
+        notes.warn("cells", f"{done}/{wanted} at budget {at}, so unranked: no {some}", "measure the rest")
 
 
 def check_content(submission: Submission, pinned: Pinned, notes: Notes) -> None:
@@ -121,14 +133,13 @@ def check_size(submission: Submission, notes: Notes) -> None:
         if method.adaptive and drifted(realised, budget):
             what = f"an adaptive method kept {realised:.4f} at {budget:g}"
             notes.warn(f"cells ({printable(name)} at {budget:g}).realised", what, "read it beside its realised budget")
-    for cell in submission.cells:
-        field = where(submission, cell)
+    for i, cell in enumerate(submission.cells):
         if None in (dim, cell.bytes_per_page, cell.vectors_per_page) or method.track is Track.quantised:
             continue
         least = (cell.vectors_per_page or 0) * (dim or 0) * INDEX_BYTES
         if (cell.bytes_per_page or 0) < least * (1 - TOLERANCE):
             what = f"{cell.bytes_per_page:.1f} bytes a page cannot hold its vectors: float16 needs {least:.1f}"
-            notes.warn(f"{field}.bytes_per_page", what, "only the quantised track stores less")
+            notes.warn(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less")
 
 
 def check_official(submission: Submission, pinned: Pinned, notes: Notes) -> None:

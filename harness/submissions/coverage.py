@@ -15,11 +15,17 @@ def coverage(submission: Submission, pinned: Pinned) -> dict[float, tuple[int, i
     for cell in submission.cells:
         found.setdefault(cell.budget, {}).setdefault(cell.data_set, set()).add(cell.language)
     wanted = {name: set(data_set.languages) or {""} for name, data_set in pinned.data_sets.items()}
-    whole = {""} if submission.claim == "reported" else None
     return {
-        budget: (sum(here.get(name) in (languages, whole) for name, languages in wanted.items()), len(wanted))
+        budget: (
+            sum(_whole(submission, here.get(name, set()), languages) for name, languages in wanted.items()),
+            len(wanted),
+        )
         for budget, here in sorted(found.items())
     }
+
+
+def _whole(submission: Submission, found: set[str], wanted: set[str]) -> bool:
+    return found == wanted or (submission.claim == "reported" and found == {""})
 
 
 def missing(submission: Submission, pinned: Pinned, budget: float) -> list[str]:

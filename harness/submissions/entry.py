@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pydantic
 
-from harness.submissions.rows import figures, per_query_path, read_per_query
+from harness.submissions.rows import per_query_path, read_per_query
 from harness.submissions.schema import Submission
 from pruners.core.errors import PruneBoardError
 
@@ -71,7 +71,7 @@ def read_submission(path: Path) -> Submission:
 def read_entry(path: Path) -> Entry:
     """A submission with its per-query rows, as yet unchecked."""
     submission = read_submission(path)
-    rows = figures(read_per_query(path)) if per_query_path(path).exists() else None
+    rows = read_per_query(path).frame() if per_query_path(path).exists() else None
     return Entry(path, submission, rows, submission.claim)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from harness.parquet import TableError
-from harness.submissions import pinned
+from harness.submissions import manifest, pinned
 from harness.submissions.entry import SubmissionError, find_submissions, printable, read_model
 from harness.submissions.problems import Notes
 from harness.submissions.schema import Slug, Strict, Text
@@ -77,6 +77,11 @@ def checked_pinned(home: Path, notes: Notes) -> pinned.Pinned | None:
         notes.error("name", f"is {printable(found.benchmark.name)}, the folder is {printable(home.name)}", "mend one")
     for where, what in pinned.differences(found):
         notes.error(printable(where), printable(what, 200), "the tables were changed: restore them")
+    known = manifest.differences(found.benchmark)
+    for where, what in known or ():
+        notes.error(printable(where), printable(what, 200), "measure on the known data, or name it otherwise")
+    if known is None:
+        notes.warn("name", "no benchmark of this name is known to the project", "a maintainer looks at its data first")
     return found if notes.clean else None
 
 
@@ -126,14 +131,17 @@ def _check_same_benchmark(before: Path, after: Path, about: About) -> None:
             about(new).error("", what, "restore it; other data is another benchmark, with another name")
 
 
-def _removals(root: Path, about: About) -> dict[str, Removal]:
+def read_removals(root: Path) -> dict[str, Removal]:
+    """What is listed as gone."""
     path = root / REMOVED
-    if not path.exists():
-        return {}
+    return read_model(path, Removals).root if path.exists() else {}
+
+
+def _removals(root: Path, about: About) -> dict[str, Removal]:
     try:
-        return read_model(path, Removals).root
+        return read_removals(root)
     except SubmissionError as error:
-        notes = about(path)
+        notes = about(root / REMOVED)
         for where, what in error.problems:
             notes.error(where, what, 'write {"<id>": {"removed": "2026-11-16", "reason": "…"}}')
         return {}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness.submissions.entry import Entry
+from harness.submissions.schema import Origin
 from harness.submissions.validate import Report, validate
 
 
@@ -16,3 +20,18 @@ def load(folder: Path) -> Report:
 def load_entries(folder: Path) -> list[Entry]:
     """The valid submissions of a folder, in a fixed order."""
     return list(load(folder).entries)
+
+
+def preview_runs(runs: Sequence[Path]) -> Report:
+    """Runs of one's own as the leaderboard would show them, without submitting anything."""
+    from harness.submissions.submit import Choice, Run, make  # needs torch, checking does not
+    from harness.submissions.write import write, write_benchmark
+
+    origin = Origin(submitter="a run of your own", submitted=date.today())
+    with TemporaryDirectory() as scratch:
+        for folder in runs:
+            run = Run(folder)
+            write_benchmark(run, Path(scratch))
+            for made in make(run, Choice(origin)):
+                write(made, Path(scratch))
+        return load(Path(scratch))

@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import compare
+from harness.submissions.check_tables import Recomputed
 from harness.submissions.coverage import coverage
 from harness.submissions.entry import printable
 from harness.submissions.pinned import Pinned
 from harness.submissions.problems import Notes
 from harness.submissions.schema import Submission, Track
 
-HEADLINE = "ndcg@5"
 RESAMPLES = 2000  # for a warning; the board's intervals have more
 REPRODUCED_WITHIN = 1.0  # points of a benchmark's mean NDCG@5, as for the full model against MTEB
 RANDOM = "random"
@@ -28,7 +27,7 @@ class Peer:
     """A submission without errors, and where to say what is found."""
 
     submission: Submission
-    per_query: pd.DataFrame | None
+    recomputed: Recomputed | None
     notes: Notes
 
 
@@ -37,7 +36,7 @@ class _Cell:
     peer: Peer
     budget: float
     by_data_set: dict[tuple[str, str], np.ndarray]
-    """(data set, language) -> NDCG@5 of each query, mean over trials, in the order of query ids."""
+    """(data set, language) -> NDCG@5 of each query, mean over trials."""
 
 
 def check_against_full_and_random(peers: Sequence[Peer], pinned: Pinned) -> None:
@@ -46,9 +45,9 @@ def check_against_full_and_random(peers: Sequence[Peer], pinned: Pinned) -> None
     fulls: dict[tuple[str, str], _Cell] = {}
     for peer in peers:
         whole = [b for b, (done, wanted) in coverage(peer.submission, pinned).items() if done == wanted]
-        if peer.per_query is None or 1.0 not in whole:
+        if peer.recomputed is None or 1.0 not in whole:
             continue
-        found = {budget: _Cell(peer, budget, _by_language(peer.per_query, budget)) for budget in whole}
+        found = {budget: _Cell(peer, budget, _by_language(peer.recomputed, budget)) for budget in whole}
         key = peer.submission.backbone.name, _fingerprint(found[1.0])
         fulls[key] = found.pop(1.0)
         groups.setdefault(key, []).extend(found.values())
@@ -148,13 +147,8 @@ def _warn_of_other_full_models(
                 )
 
 
-def _by_language(frame: pd.DataFrame, budget: float) -> dict[tuple[str, str], np.ndarray]:
-    rows = frame.loc[frame["budget"] == budget, ["data_set", "language", "query", HEADLINE]]
-    texts = {name: rows[name].astype(str) for name in ("data_set", "language", "query")}
-    means = rows.assign(**texts).groupby(["data_set", "language", "query"], sort=True)[HEADLINE].mean()
-    return {
-        (str(name), str(language)): part.to_numpy() for (name, language), part in means.groupby(level=[0, 1], sort=True)
-    }
+def _by_language(found: Recomputed, budget: float) -> dict[tuple[str, str], np.ndarray]:
+    return {key[:2]: values for key, values in sorted(found.headline.items()) if key[2] == budget}
 
 
 def _fingerprint(full: _Cell) -> str:

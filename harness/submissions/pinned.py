@@ -66,6 +66,15 @@ class Judged:
 
     def ideal(self, cutoff: int) -> np.ndarray:
         """The best possible DCG of each query."""
+        if cutoff not in self._ideals:
+            self._ideals[cutoff] = self._ideal(cutoff)
+        return self._ideals[cutoff]
+
+    @cached_property
+    def _ideals(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _ideal(self, cutoff: int) -> np.ndarray:
         discounts = 1 / np.log2(np.arange(2, cutoff + 2))
         best = [
             sorted((g for g in self.qrels[query].values() if g > 0), reverse=True)[:cutoff] for query in self.queries

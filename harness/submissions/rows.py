@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +26,59 @@ PER_QUERY = {
 }
 """NDCG of every query with a relevant page, its Score Retention (missing where it has no ratio), its ten best pages."""
 
+FIGURES = [name for name in PER_QUERY if name != "top_10"]
+"""The columns with a number, or what it is about."""
+
 KEPT = {"data_set": "text", "budget": "number", "trial": "integer", "kept": "integers"}
 """One row a data set, budget and trial; `kept` has a number for each page, in the order of `pages.parquet`."""
 
-FIGURES = [name for name in PER_QUERY if name != "top_10"]
+
+@dataclass(frozen=True)
+class Texts:
+    """A text column: numbers, and what they stand for."""
+
+    codes: np.ndarray
+    names: list[str]
+
+    @classmethod
+    def of(cls, column: pa.DictionaryArray) -> Texts:
+        return cls(column.indices.to_numpy(zero_copy_only=False), column.dictionary.to_pylist())
+
+    def __getitem__(self, row: int) -> str:
+        return self.names[self.codes[row]]
+
+
+@dataclass(frozen=True)
+class PerQuery:
+    """The table of queries as arrays with one value a row; a thousand of them are read in seconds."""
+
+    data_set: Texts
+    language: Texts
+    query: Texts
+    budget: np.ndarray
+    trial: np.ndarray
+    ndcg: dict[int, np.ndarray]
+    score_retention: np.ndarray
+    top: Texts
+    """`codes [rows, 10]` of the ranked pages, -1 after the last."""
+    length: np.ndarray
+    """Pages in each ranking."""
+
+    def frame(self, ndcg: dict[int, np.ndarray] | None = None) -> pd.DataFrame:
+        """All columns but the rankings, with other NDCG if it was computed again; texts are categories."""
+        texts = {"data_set": self.data_set, "language": self.language, "query": self.query}
+        values = {**self.ndcg, **(ndcg or {})}
+        columns = {name: pd.Categorical.from_codes(text.codes, text.names) for name, text in texts.items()}
+        return pd.DataFrame(
+            {
+                **columns,
+                "budget": self.budget,
+                "trial": self.trial,
+                **{f"ndcg@{k}": values[k] for k in CUTOFFS},
+                "score_retention": self.score_retention,
+            },
+            columns=FIGURES,
+        )
 
 
 def per_query_path(path: Path) -> Path:
@@ -39,22 +89,33 @@ def kept_path(path: Path) -> Path:
     return path.with_suffix(".kept.parquet")
 
 
-def read_per_query(path: Path) -> pa.Table:
-    return parquet.read(per_query_path(path), PER_QUERY, optional=("score_retention",))
+def read_per_query(path: Path) -> PerQuery:
+    table = parquet.read(per_query_path(path), PER_QUERY, optional=("score_retention",))
+    columns = {name: table[name].combine_chunks() for name in PER_QUERY}
+    texts = {name: Texts.of(columns[name]) for name in ("data_set", "language", "query")}
+    lists = columns["top_10"]
+    lengths = np.diff(lists.offsets.to_numpy())
+    flat = Texts.of(lists.flatten())
+    slot = np.arange(len(flat.codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    top, fits = np.full((len(lists), TOP), -1, np.int64), slot < TOP
+    top[np.repeat(np.arange(len(lists)), lengths)[fits], slot[fits]] = flat.codes[fits]
+    return PerQuery(
+        **texts,
+        budget=columns["budget"].to_numpy(),
+        trial=columns["trial"].to_numpy(),
+        ndcg={k: columns[f"ndcg@{k}"].to_numpy() for k in CUTOFFS},
+        score_retention=columns["score_retention"].to_numpy(zero_copy_only=False),
+        top=Texts(top, flat.names),
+        length=lengths,
+    )
 
 
 def read_kept(path: Path) -> pa.Table:
     return parquet.read(kept_path(path), KEPT)
 
 
-def figures(table: pa.Table) -> pd.DataFrame:
-    """All columns but the rankings, as a frame; texts are categories."""
-    return table.select(FIGURES).to_pandas()
-
-
 def pack_per_query(frame: pd.DataFrame) -> bytes:
-    order = ["data_set", "budget", "trial"]
-    frame = frame.sort_values(order, kind="stable")
+    frame = frame.sort_values(["data_set", "budget", "trial"], kind="stable")
     columns = {name: frame[name].tolist() for name in PER_QUERY}
     columns["score_retention"] = [None if np.isnan(value) else value for value in columns["score_retention"]]
     return parquet.pack(columns, PER_QUERY)

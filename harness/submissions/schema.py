@@ -10,9 +10,17 @@ from __future__ import annotations
 
 from datetime import date
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+)
 
 _LINE = r"^[^\u0000-\u001F\u007F-\u009F\u2028\u2029]*$"  # one line: no control characters, which a terminal would obey
 _LINES = r"^[^\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029]*$"
@@ -77,10 +85,18 @@ class DataSet(Strict):
     """Of the queries; empty where they have one only."""
     corpus: Hash | None = None
     """Content hash of the pages that were read, not of those asked for. None only where figures are reported."""
+    page_texts: Hash | None = None
+    """Content hash of the pages' texts, which retrievers over text tokens read; none where a corpus has none."""
     query_texts: Hash | None = None
     """Content hash of the queries."""
     qrels: Hash | None = None
     """Content hash of the relevance judgements. It can be computed again from `qrels.parquet`."""
+
+    @model_serializer(mode="wrap")
+    def _without_texts(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Most corpora have no texts; the field is then left out, in files and in what ids are made of."""
+        fields = dump(self)
+        return {name: value for name, value in fields.items() if name != "page_texts" or value is not None}
 
 
 class Benchmark(Strict):

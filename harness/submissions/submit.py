@@ -1,8 +1,7 @@
-"""From a run folder to submissions: one for each method, whole or not at all, and the same again if repeated."""
+"""From a run folder to submissions: one for each method, with all that the run folder knows of it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +9,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pydantic
 
 from harness.backbones import registry
 from harness.evaluation.config import Config, read_config
 from harness.evaluation.results import FULL, Result
 from harness.evaluation.run_folder import RunFolder
 from harness.metrics.ranking import CUTOFFS
-from harness.store.format import checksum, library_versions, write_atomically
+from harness.store.format import checksum, library_versions
 from harness.submissions import pinned
-from harness.submissions.entry import SubmissionError, read_submission, submission_path
 from harness.submissions.identity import with_id
 from harness.submissions.recompute import pair_mean
-from harness.submissions.rows import PER_QUERY, kept_path, pack_kept, pack_per_query, per_query_path
+from harness.submissions.rows import PER_QUERY, pack_kept, pack_per_query
 from harness.submissions.schema import (
     Backbone,
     Benchmark,
@@ -90,6 +87,11 @@ class Run:
             )
         return found
 
+    @property
+    def submittable(self) -> tuple[str, ...]:
+        """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
+        return tuple(text for text, facts in self.methods.items() if not (facts["native"] or facts["partner_of"]))
+
     def pinned(self) -> pinned.Pinned:
         """The benchmark of the run, with its relevance."""
         name = _slug(self.card["benchmark"])
@@ -100,9 +102,13 @@ class Run:
 
 def make(run: Run, choice: Choice) -> Iterator[Made]:
     """The run's submissions."""
-    chosen = choice.methods or tuple(run.methods)
-    if unknown := [text for text in chosen if text not in run.methods]:
-        raise PruneBoardError(f"the run has no method {unknown[0]!r}; it has {', '.join(run.methods)}")
+    possible = run.submittable
+    chosen = choice.methods or possible
+    if unknown := [text for text in chosen if text not in possible]:
+        reason = f"; it has {', '.join(possible)}"
+        if unknown[0] in run.methods:
+            reason = " with budgets of its own choosing: a native threshold keeps another ratio on every data set"
+        raise PruneBoardError(f"the run has no method {unknown[0]!r}{reason}")
     benchmark = run.pinned()
     full = {task: run.files.read_result(task, FULL) for task in run.stores}
     for text in chosen:
@@ -110,57 +116,6 @@ def make(run: Run, choice: Choice) -> Iterator[Made]:
         found = {task: run.files.read_result(task, slug) for task in run.stores if run.files.has(task, slug)}
         if found:  # a method that failed everywhere has nothing to submit
             yield _made(run, choice, text, benchmark, found, full)
-
-
-def write(made: Made, folder: Path) -> tuple[Path, bool]:
-    """Put a submission where it belongs; the JSON file goes last. Whether it is new: one that is there stays."""
-    path = folder / submission_path(made.submission)
-    if path.exists() and read_submission(path).id == made.submission.id:
-        return path, False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(per_query_path(path), made.per_query)
-    write_atomically(kept_path(path), made.kept)
-    write_atomically(path, to_json(made.submission))
-    return path, True
-
-
-def write_benchmark(run: Run, folder: Path) -> Path:
-    """Pin the run's benchmark beside its submissions, or see that the pinned one is the same."""
-    ours = run.pinned()
-    home = folder / ours.benchmark.name
-    if (home / pinned.FILE).exists():
-        theirs = pinned.read_pinned(home)
-        _check_same(ours, theirs, home)
-        if theirs.judged:
-            return home
-        names = list(theirs.data_sets)  # figures were reported before anyone measured: keep the order
-        ordered = tuple(ours.data_sets.get(name, theirs.data_sets[name]) for name in names)
-        ours = pinned.Pinned(Benchmark(name=ours.benchmark.name, data_sets=ordered), ours.judged)
-    home.mkdir(parents=True, exist_ok=True)
-    for name in ("pages.parquet", "qrels.parquet"):
-        write_atomically(home / name, (run.files.folder / "benchmark" / name).read_bytes())
-    write_atomically(home / pinned.FILE, to_json(ours.benchmark))
-    return home
-
-
-def to_json(model: pydantic.BaseModel) -> bytes:
-    """As it is written: what is at its default is left out, the same content is the same bytes."""
-    fields = model.model_dump(mode="json", exclude_defaults=True)
-    return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _check_same(ours: pinned.Pinned, theirs: pinned.Pinned, home: Path) -> None:
-    for name, data_set in ours.data_sets.items():
-        known = theirs.data_sets.get(name)
-        if known is None:
-            raise SubmissionError(home / pinned.FILE, [(name, "is no data set of the benchmark that is pinned here")])
-        for what, value in known.model_dump().items():
-            mine = getattr(data_set, what)
-            if value not in (None, ()) and value != mine:
-                raise SubmissionError(
-                    home / pinned.FILE,
-                    [(f"{name}.{what}", f"{value} is pinned, the run has {mine}; give it a benchmark of another name")],
-                )
 
 
 def _made(
@@ -174,7 +129,7 @@ def _made(
     frames, kept, cells = [], [], []
     for task, result in found.items():
         parts = [_Part(full[task], 0, 1.0)]
-        parts += [_Part(result, i, b) for i, b in enumerate(run.config.budgets) if b != 1.0]
+        parts += [_Part(result, i, e["budget"]) for i, e in enumerate(result.summary) if e["budget"] != 1.0]
         milliseconds = run.timings.get(task, {}).get(text)
         for part in parts:
             rows = part.rows()
@@ -320,6 +275,7 @@ def _data_set(task: str, facts: Mapping[str, Any]) -> DataSet:
         queries=facts["queries"],
         languages=tuple(facts["languages"]),
         corpus=facts["content"]["corpus"],
+        page_texts=facts["content"].get("texts"),
         query_texts=facts["content"]["queries"],
         qrels=facts["content"]["qrels"],
     )

@@ -10,11 +10,20 @@ from harness.parquet import TableError
 from harness.store.format import file_checksum
 from harness.submissions import folder as tree
 from harness.submissions import peers as others
-from harness.submissions.check_tables import check_kept, check_per_query
-from harness.submissions.checks import check_cells, check_claim, check_content, check_official, check_place, check_size
+from harness.submissions.check_kept import check_kept
+from harness.submissions.check_tables import Recomputed, check_per_query
+from harness.submissions.checks import (
+    AGAIN,
+    check_cells,
+    check_claim,
+    check_content,
+    check_official,
+    check_place,
+    check_size,
+)
 from harness.submissions.coverage import coverage
-from harness.submissions.entry import Entry, SubmissionError, find_submissions, read_submission
-from harness.submissions.pinned import Pinned
+from harness.submissions.entry import Entry, SubmissionError, find_submissions, printable, read_submission
+from harness.submissions.pinned import FILE, Pinned
 from harness.submissions.problems import Notes, Problem
 from harness.submissions.rows import kept_path, per_query_path, read_kept, read_per_query
 from harness.submissions.schema import Submission
@@ -41,6 +50,7 @@ class _Checking:
     pinned: dict[str, Pinned | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
+    recomputed: dict[Path, Recomputed] = field(default_factory=dict)
 
     def about(self, path: Path) -> Notes:
         self.notes.append(Notes(path, []))
@@ -50,9 +60,8 @@ class _Checking:
 def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> Report:
     """Check `files`, or everything below the folder of submissions `root`; `base` is the state that it grew from."""
     checking = _Checking(root)
-    everything = find_submissions(root)
-    wanted = everything if files is None else list(files)
-    for path in everything if files is None else dict.fromkeys([*_context(files, everything), *files]):
+    wanted = find_submissions(root) if files is None else list(files)
+    for path in wanted if files is None else dict.fromkeys([*_context(files), *files]):
         _check_file(checking, path)
     _check_together(checking)
     if files is None:
@@ -70,10 +79,10 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
     return Report(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted))
 
 
-def _context(files: Sequence[Path], everything: Iterable[Path]) -> list[Path]:
+def _context(files: Sequence[Path]) -> list[Path]:
     """Submissions of the same backbones and benchmarks: random's row, and what is reproduced, are among them."""
-    homes = {path.resolve().parent.parent for path in files}
-    return [path for path in everything if path.resolve().parent.parent in homes]
+    homes = {path.parent.parent for path in files if (path.parent.parent.parent / FILE).is_file()}
+    return [path for home in sorted(homes) for path in sorted(home.glob("*/*.json"))]
 
 
 def _check_file(checking: _Checking, path: Path) -> None:
@@ -100,37 +109,40 @@ def _check_file(checking: _Checking, path: Path) -> None:
     if submission.claim != "reported":
         entry = replace(entry, status="self-reported")
         if notes.clean:
-            entry = _recomputed(entry, submission, pinned, notes)
+            found = _recompute(path, submission, pinned, notes)
+            if found is not None and notes.clean:
+                checking.recomputed[path] = found
+                entry = replace(entry, submission=found.submission, per_query=found.per_query, status="recomputed")
     if notes.clean:
         checking.entries.append(entry)
 
 
-def _recomputed(entry: Entry, submission: Submission, pinned: Pinned, notes: Notes) -> Entry:
-    """The entry with figures computed again from its tables."""
-    for name, file in (("per_query", per_query_path(entry.path)), ("kept", kept_path(entry.path))):
-        if tree.unsafe(file, entry.path.parents[3]) is not None:
+def _recompute(path: Path, submission: Submission, pinned: Pinned, notes: Notes) -> Recomputed | None:
+    """Figures computed again from the tables beside a submission."""
+    for name, file in (("per_query", per_query_path(path)), ("kept", kept_path(path))):
+        if tree.unsafe(file, path.parents[3]) is not None:
             notes.error(name, f"{file.name} is a link", "put the file itself there")
         elif file_checksum(file) != getattr(submission, name):
             notes.error(name, f"{file.name} is not the file that was submitted: its checksum differs", "restore it")
     try:
-        rows, kept = read_per_query(entry.path), read_kept(entry.path)
+        rows, kept = read_per_query(path), read_kept(path)
     except TableError as error:
-        notes.error("per_query", str(error), "submit the run again with `harness submit`")
-        return entry
+        notes.error("per_query", printable(error, 400), AGAIN)
+        return None
     judged = {name: pinned.judged[name] for name in pinned.judged if name in pinned.data_sets}
     if unjudged := sorted({cell.data_set for cell in submission.cells} - judged.keys()):
         notes.warn("benchmark", f"nothing can be computed again: no qrels of {unjudged[0]} are pinned", "pin them")
-        return entry
-    found = check_per_query(submission, rows, judged, notes)
+        return None
     check_kept(submission, kept, judged, notes)
-    if found is None or not notes.clean:
-        return entry
-    return replace(entry, submission=found.submission, per_query=found.per_query, status="recomputed")
+    return check_per_query(submission, rows, judged, notes)
 
 
 def _check_together(checking: _Checking) -> None:
     notes_of = {notes.file: notes for notes in checking.notes}
-    peers = [others.Peer(entry.submission, entry.per_query, notes_of[entry.path]) for entry in checking.entries]
+    peers = [
+        others.Peer(entry.submission, checking.recomputed.get(entry.path), notes_of[entry.path])
+        for entry in checking.entries
+    ]
     for name, pinned in checking.pinned.items():
         if pinned is not None:
             here = [peer for peer in peers if peer.submission.benchmark.name == name]

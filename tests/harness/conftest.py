@@ -5,6 +5,15 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.fixture(scope="module")
+def datasets_cache(tmp_path_factory):
+    """A cache of its own: `datasets` knows a local folder by its name alone, and takes an older one of that name."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("datasets_cache")
+        patch.setattr("datasets.config.HF_DATASETS_CACHE", folder)
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
     """`checkpoints("colpali")` is the folder of a tiny checkpoint; made when first asked for."""

@@ -97,8 +97,10 @@ def test_datasets_reads_the_folder_by_its_readme(tmp_path):
         ("minidocs-v2", "surveys", "Vidore2ESGReportsRetrieval"),
     ],
 )
-def test_mteb_s_own_vidore_task_loads_the_folder(benchmark, name, task):
+def test_mteb_s_own_vidore_task_loads_the_folder(benchmark, name, task, tmp_path, monkeypatch):
     import mteb
+
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)  # an older folder of this name may be in yours
 
     base = type(mteb.get_task(task))
     languages = {"english": ["eng-Latn"], "french": ["fra-Latn"]}

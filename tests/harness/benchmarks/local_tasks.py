@@ -8,25 +8,43 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.harness.evaluation.toy import _paint
+from tests.harness.evaluation.toy import paint
 
 LANGUAGES = ("french", "spanish", "english", "german")  # of ViDoRe v2
 README = """---
 configs:
 {configs}---
 """
+FEATURES = {
+    "corpus-id": {"dtype": "int64", "_type": "Value"},
+    "image": {"_type": "Image"},
+    "doc-id": {"dtype": "string", "_type": "Value"},
+}
 CONFIG = "- config_name: {part}\n  data_files:\n  - split: test\n    path: {part}/test-*.parquet\n"
 
 
-def write_layout(folder: Path, *, pages: int, queries: int, twins: int = 6, languages: tuple[str, ...] = ()) -> Path:
-    """Pages 0 … pages-1; the last `twins` of them look like the first. Each query has one page of grade 2, one of 1."""
-    number = [i if i < pages - twins else i - (pages - twins) for i in range(pages)]
+def write_layout(
+    folder: Path,
+    *,
+    pages: int,
+    queries: int,
+    twins: int = 6,
+    languages: tuple[str, ...] = (),
+    size: tuple[int, int] = (8, 8),
+    start: int = 0,
+) -> Path:
+    """Pages 0 … pages-1; the last `twins` of them look like the first. Each query has one page of grade 2, one of 1.
+
+    Numbers are painted on pages from `start` on.
+    """
+    number = [start + (i if i < pages - twins else i - (pages - twins)) for i in range(pages)]
     asked: list[dict[str, Any]] = []
     qrels = []
     for language in languages or ("",):
@@ -41,7 +59,11 @@ def write_layout(folder: Path, *, pages: int, queries: int, twins: int = 6, lang
         asked.append({"query-id": len(asked), "query": "find 5 99", "language": ""})
     tables = {
         "corpus": [
-            {"corpus-id": i, "image": {"bytes": _paint(number[i]), "path": None}, "doc-id": f"doc {i // 4}"}
+            {
+                "corpus-id": i,
+                "image": {"bytes": paint(number[i] % 256, size), "path": f"{i}.png"},
+                "doc-id": f"doc {i // 4}",
+            }
             for i in range(pages)
         ],
         "queries": asked,
@@ -49,7 +71,10 @@ def write_layout(folder: Path, *, pages: int, queries: int, twins: int = 6, lang
     }
     for part, rows in tables.items():
         (folder / part).mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(rows), folder / part / "test-00000-of-00001.parquet", row_group_size=8)
+        table = pa.Table.from_pylist(rows)
+        if part == "corpus":  # as `datasets` marks a column of images
+            table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": FEATURES}})})
+        pq.write_table(table, folder / part / "test-00000-of-00001.parquet", row_group_size=8)
     (folder / "README.md").write_text(README.format(configs="".join(CONFIG.format(part=part) for part in tables)))
     return folder
 
@@ -61,5 +86,5 @@ def local_task(base: str, folder: Path, **update: Any) -> Any:
     theirs = type(mteb.get_task(base))
     dataset = {"path": str(folder), "revision": "local"}
     about = theirs.metadata.model_copy(update={"name": folder.name, "dataset": dataset, **update})
-    cutoffs = (1, 3, 5, 10, 20, 50, 100, 1000)  # mteb's, and the 50 that it leaves out
+    cutoffs = (1, 5, 10, 50, 100)  # ours: mteb leaves out 50
     return type(folder.name, (theirs,), {"metadata": about, "k_values": cutoffs})()

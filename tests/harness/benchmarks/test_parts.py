@@ -36,6 +36,22 @@ def test_the_images_of_a_part_are_those_of_its_pages(task):
     assert part(task, task.name, task.page_ids).content["corpus"] == task.content["corpus"]
 
 
+def test_texts_go_with_their_pages_and_equal_texts_stay_together(task):
+    from dataclasses import replace
+
+    # Every text stands on three pages of different looks: a backbone that reads text takes them for one.
+    told = replace(task, texts=tuple(f"page {i % 20}" for i in range(len(task.page_ids))))
+    told = replace(told, qrels={f"q{i}": {told.page_ids[i]: 1} for i in range(20)})
+    told = replace(told, queries={query: query for query in told.qrels})
+    held, rest = hold_out(told, share=0.5)
+    for side in (held, rest):
+        assert side.texts == tuple(told.texts[told.page_ids.index(page)] for page in side.page_ids)
+        assert side.content["texts"] != told.content.get("texts")
+    assert not set(held.texts) & set(rest.texts)
+    assert join([held, rest], "both").texts == held.texts + rest.texts
+    assert join([held, part(task, "other", task.page_ids[:5])], "mixed").texts is None
+
+
 def test_pages_that_queries_tie_together_cannot_be_split(task):
     everything = {"q": dict.fromkeys(task.page_ids, 1)}
     from dataclasses import replace

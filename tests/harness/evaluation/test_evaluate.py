@@ -145,6 +145,14 @@ def test_another_configuration_does_not_continue_in_the_same_folder(toy, found: 
         run(toy, found.run.folder, seed=1)
 
 
+def test_a_run_does_not_go_on_with_another_checkpoint(toy, tmp_path: Path) -> None:
+    path = run(toy, tmp_path / "run", pruners=("eos",)).run.folder / "stores.json"
+    before = json.loads(path.read_text())
+    path.write_text(json.dumps({**before, "plain": {**before["plain"], "store": "that of older weights"}}))
+    with pytest.raises(PruneBoardError, match=r"another checkpoint or other pages \(plain changed since\)"):
+        run(toy, tmp_path / "run", pruners=("eos",))
+
+
 CRASHING = """
 from pruners import scorer
 

@@ -5,6 +5,7 @@ page's own vectors with noise, so that pruning hurts.
 """
 
 import io
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,7 @@ def write_data_set(folder: Path, numbers: range, queries: int = 20, languages: t
         for i in range(queries)
     ]
     tables = {
-        "corpus": [{"corpus-id": f"page-{n}", "image": {"bytes": _paint(n), "path": None}} for n in numbers],
+        "corpus": [{"corpus-id": f"page-{n}", "image": {"bytes": paint(n), "path": None}} for n in numbers],
         "queries": asked,
         "qrels": [
             {"query-id": row["query-id"], "corpus-id": f"page-{row['query'].split()[1]}", "score": 1} for row in asked
@@ -84,8 +85,9 @@ def write_data_set(folder: Path, numbers: range, queries: int = 20, languages: t
     return folder
 
 
-def _paint(number: int) -> bytes:
-    image = Image.fromarray(np.full((8, 8, 3), number, np.uint8))
+@lru_cache(maxsize=256)
+def paint(number: int, size: tuple[int, int] = (8, 8)) -> bytes:
+    image = Image.fromarray(np.full((*size, 3), number, np.uint8))
     encoded = io.BytesIO()
     image.save(encoded, "PNG")
     return encoded.getvalue()

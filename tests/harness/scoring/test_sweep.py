@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from harness.scoring import torch_sweep
 from harness.scoring.queries import tile_queries
 from harness.scoring.sweep import score_page
 from pruners import Merged, Page, PruneBoardError, Subset, catalogue, parse, prune, synthetic_page
@@ -66,6 +67,13 @@ def test_scores_equal_sentence_transformers_and_need_no_padding(pruned) -> None:
     theirs = maxsim(asked, cells).numpy().T
     assert (scores[1:] < 0).any()
     np.testing.assert_allclose(scores, theirs, atol=1e-5)
+
+
+def test_the_torch_form_for_a_gpu_gives_the_same_scores(pruned) -> None:
+    for page, results in zip(*pruned, strict=True):
+        tiles = tile_queries(queries(7), tile_tokens=60)
+        ours, theirs = score_page(page.vectors, results, tiles), torch_sweep.score_page(page.vectors, results, tiles)
+        np.testing.assert_allclose(theirs, ours, atol=1e-5)
 
 
 def test_swapping_two_methods_orders_is_noticed(pruned) -> None:

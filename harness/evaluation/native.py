@@ -1,0 +1,82 @@
+"""Native thresholds: an adaptive method given its λ (`docpruner(z=0.5)`) keeps what it keeps, whatever the budget.
+
+Such a method has one cell, at the ratio it really kept. To say anything about it, a fixed-ratio partner is evaluated
+beside it at that same ratio, data set by data set (SAP paper, App. "Baseline Implementation Details").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.evaluation.methods import Method, choose_methods
+from harness.progress import Progress
+from harness.store.reader import Store
+from pruners import Merged, Subset, prune
+from pruners.adaptive import Adaptive
+from pruners.core.contract import Pruner
+from pruners.core.errors import PruneBoardError, PrunerError
+
+ANY_BUDGET = (1.0,)  # a native method is asked once, and does not listen
+
+
+def threshold(pruner: Pruner) -> Adaptive | None:
+    """The part of a pruner, if there is one, that has its threshold given and not calibrated."""
+    if isinstance(pruner, Adaptive):
+        return pruner if pruner.z is not None else None
+    return next((found for part in pruner.parts() if (found := threshold(part))), None)
+
+
+def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int | None) -> list[Method]:
+    """Methods with native ones marked, each followed by its partners: those named, or the scorer it thresholds."""
+    found: list[Method] = []
+    for method in methods:
+        part = threshold(method.pruner)
+        if part is None:
+            found.append(method)
+            continue
+        found.append(replace(method, native=True))
+        for partner in choose_methods(partners or [str(part.of)], trials):
+            if partner.pruner.budget_kind != "fixed":
+                raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
+            found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))
+    if partners and len(found) == len(methods):
+        raise PruneBoardError(
+            "--partner belongs to methods with a native threshold, such as docpruner(z=0); none was asked for"
+        )
+    return found
+
+
+def at_realised_ratio(
+    missing: Sequence[Method], methods: Sequence[Method], store: Store, seed: int, task: str, progress: Progress
+) -> tuple[list[Method], dict[str, str]]:
+    """The `missing` of a data set's methods, partners bound to the ratio that their native method keeps there.
+
+    Partners whose native method fails have no ratio to be evaluated at: they come back as failures.
+    """
+    natives = [m for m in methods if any(partner.partner_of == m.text for partner in missing)]
+    kept, vectors = dict.fromkeys((m.text for m in natives), 0), 0
+    if natives:
+        with progress(f"{task}: native ratios", total=len(store), done=0) as advance:
+            for page in store.pages():
+                vectors += len(page)
+                for method in [m for m in natives if m.text in kept]:
+                    try:
+                        kept[method.text] += _count(prune(method.pruner, page, ANY_BUDGET, seed=seed))
+                    except PrunerError:  # scoring meets the same page, and reports it
+                        del kept[method.text]
+                advance(1)
+    bound: list[Method] = []
+    lost: dict[str, str] = {}
+    for method in missing:
+        if method.partner_of is None:
+            bound.append(method)
+        elif method.partner_of in kept:
+            bound.append(replace(method, at=(kept[method.partner_of] / vectors,)))
+        else:
+            lost[method.text] = f"{method.partner_of} failed, so there is no ratio to evaluate it at"
+    return bound, lost
+
+
+def _count(result: Subset | Merged) -> int:
+    return result.counts[0] if isinstance(result, Subset) else len(result.vectors[0])

@@ -1,0 +1,71 @@
+"""Do Score Retention and NDCG retention go together? Every data set, method and budget is a point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+from harness import paper
+from harness.experiments.figures import legend, looks, panels
+from harness.experiments.lab import Lab
+from harness.experiments.outcome import Outcome
+from harness.experiments.retrieval import standard
+
+RESAMPLES = 1_000
+
+
+def sr_ndcg(lab: Lab) -> Outcome:
+    """Pearson and Spearman with intervals from resampled data sets: points of one data set are not independent."""
+    cells = standard(lab)
+    names = ("benchmark", "data_set", "method", "budget", "score_retention")
+    rows = [{**{n: row[n] for n in names}, "retention": row["retention@5"]} for row in cells.data_sets]
+    usable = [row for row in rows if np.isfinite(row["retention"]) and np.isfinite(row["score_retention"])]
+    points = np.array([[row["score_retention"], row["retention"]] for row in usable])
+    clusters = np.array([row["data_set"] for row in usable])
+    facts: dict[str, Any] = {"points": len(points), "data_sets": len(set(clusters)), **_correlations(points, clusters)}
+    if lab.backbone.card.name in paper.MODELS and {*lab.groups} == {"vidore-v1", "vidore-v2"}:
+        facts["paper_pearson_over_all_backbones"] = paper.printed()["sr_ndcg_pearson"]
+        facts["difference"] = facts["pearson"] - facts["paper_pearson_over_all_backbones"]
+
+    def draw(figure: Figure) -> None:
+        (axes,) = panels(figure, [""], height=4.4)
+        look = looks(cells.methods())
+        for method in cells.methods():
+            here = np.array([p for p, row in zip(points, usable, strict=True) if row["method"] == method])
+            kind, ours = look[method], method.startswith("sap")
+            face = kind.color if ours else "none"
+            axes.scatter(
+                here[:, 0], here[:, 1], s=26, marker=kind.marker, facecolors=face, edgecolors=kind.color, label=method
+            )
+        pearson, spearman = (
+            f"{facts[n]:.2f} [{facts[f'{n}_interval'][0]:.2f}, {facts[f'{n}_interval'][1]:.2f}]"
+            for n in ("pearson", "spearman")
+        )
+        axes.set_title(f"Pearson {pearson}, Spearman {spearman}", fontsize=9)
+        axes.set_xlabel("Score Retention [MaxSim pruned / full]")
+        axes.set_ylabel("NDCG@5 retention [% of the full model]")
+        legend(figure, axes, 3)
+
+    columns = {"data_set": "data set", "method": "method", "budget": "γ", "score_retention": "SR", "retention": "%"}
+    return Outcome(rows, columns, draw, facts)
+
+
+def _correlations(points: np.ndarray, clusters: np.ndarray) -> dict[str, Any]:
+    """Both coefficients, and 95 % intervals of a bootstrap over data sets (over points if there is one data set)."""
+    sets = [points[clusters == name] for name in dict.fromkeys(clusters)]
+    if len(sets) == 1:
+        sets = [point[None] for point in points]
+    rng = np.random.default_rng(42)
+    drawn = []
+    for _ in range(RESAMPLES):
+        sample = np.concatenate([sets[i] for i in rng.integers(len(sets), size=len(sets))])
+        if np.ptp(sample, axis=0).min() > 0:
+            drawn.append((stats.pearsonr(*sample.T).statistic, stats.spearmanr(*sample.T).statistic))
+    found: dict[str, Any] = {}
+    for i, (name, measure) in enumerate((("pearson", stats.pearsonr), ("spearman", stats.spearmanr))):
+        found[name] = float(measure(*points.T).statistic)
+        found[f"{name}_interval"] = [float(q) for q in np.quantile([d[i] for d in drawn], [0.025, 0.975])]
+    return found

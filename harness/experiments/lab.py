@@ -1,0 +1,189 @@
+"""What experiments work with: one backbone, one benchmark, a calibration set, and evaluations that are run once.
+
+Experiments share runs: the same methods at the same budgets are evaluated once and read by all that need them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.backbones import registry
+from harness.backbones.contract import Backbone, Options
+from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.suite import Suite, load_suite
+from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
+from harness.calibration.data import calibration_task, check_disjoint, draw, gold_pairs
+from harness.encode import encode
+from harness.evaluation.config import Config
+from harness.evaluation.evaluate import Places, evaluate, run_name
+from harness.evaluation.methods import choose_methods
+from harness.evaluation.native import add_partners
+from harness.evaluation.summary import summarise
+from harness.experiments.cells import Cells, read_cells
+from harness.progress import Progress
+from harness.store.reader import Store
+from pruners.core.apply import SEED
+from pruners.core.errors import PruneBoardError
+
+PAPER_METHODS = ("sap", "random", "kmeans(renormalize=false)", "agglomerative", "docpruner", "sap_adaptive")
+"""The paper's methods. Its "Cluster" is K-Means in its text and average linkage in its scripts: both are here."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What determines an experiment's figures."""
+
+    backbone: str = "nano"
+    benchmark: str = "minidocs"
+    calibration: str | None = None
+    second_calibration: str | None = None
+    """Another distribution to calibrate on; None: pairs of the evaluated data sets, as in the paper's first one."""
+    attention_from: str | None = None
+    """Base model of the base probe; None: the one the retriever was made of."""
+    window: str | None = None
+    trials: int | None = None
+    pairs: int = 500
+    sizes: tuple[int, ...] = (50, 100, 200, 500, 1000)
+    seeds: int = 5
+    lambdas: tuple[float, ...] = (-0.5, -0.25, 0.0, 0.5, 1.0, 1.5)
+    tokens: tuple[int, ...] = (1024, 3072, 6144)
+    timed_pages: int = 64
+    timed_queries: int = 200
+    seed: int = SEED
+    device: str | None = None
+    dtype: str | None = None
+    max_visual_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Settings, places, and what was already loaded or measured."""
+
+    settings: Settings
+    stores: Path
+    root: Path
+    """Where folders of experiments go."""
+    workers: int
+    progress: Progress
+    say: Callable[[str], None] = lambda text: None
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """All that determines the figures: settings, the backbone's revision, the content of what is read."""
+        content = {task.name: dict(task.content) for task in self.suite.tasks}
+        settings = dataclasses.asdict(self.settings)
+        return {"settings": settings, "backbone": self.backbone.card.as_dict(), "benchmark": content}
+
+    @cached_property
+    def folder(self) -> Path:
+        """Another identity, another folder: what is found there was made with just this."""
+        key = hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:10]
+        words = [self.backbone.card.name, Path(self.settings.benchmark).name, key]
+        return self.root / "--".join("".join(c if c.isalnum() or c in "._-" else "_" for c in word) for word in words)
+
+    @cached_property
+    def options(self) -> Options:
+        s = self.settings
+        return Options(device=s.device, dtype=s.dtype, max_visual_tokens=s.max_visual_tokens)
+
+    @cached_property
+    def backbone(self) -> Backbone:
+        return registry.load(self.settings.backbone, self.options)
+
+    @cached_property
+    def suite(self) -> Suite:
+        return load_suite(self.settings.benchmark)
+
+    @cached_property
+    def evaluated(self) -> dict[str, Store]:
+        """The stores of the benchmark's data sets."""
+        return {task.name: self.store(task) for task in self.suite.tasks}
+
+    def store(self, task: Benchmark) -> Store:
+        return encode(self.backbone, task, self.stores, progress=self.progress)
+
+    @cached_property
+    def calibration(self) -> Benchmark:
+        name = self.settings.calibration or self.suite.calibration
+        if name is None:
+            raise PruneBoardError(
+                f"{self.suite.name} brings no calibration set: name one with --calibration (name, or folder)"
+            )
+        return calibration_task(name)
+
+    @cached_property
+    def calibration_store(self) -> Store:
+        store = self.store(self.calibration)
+        check_disjoint(self.calibration.name, store.image_hashes, self.evaluated)
+        return store
+
+    def pairs(self, count: int | None = None, seed: int | None = None) -> list[tuple[int, int]]:
+        """Calibration pairs, drawn as `harness calibrate` draws them."""
+        s = self.settings
+        everything = gold_pairs(self.calibration, self.calibration_store)
+        return draw(everything, count or s.pairs, s.seed if seed is None else seed)
+
+    @cached_property
+    def bound(self) -> BoundWindow:
+        """The window that `sap` uses here: the same rule as in `harness evaluate`."""
+        s, card = self.settings, self.backbone.card
+        found = given_or_saved(s.window, card, self.stores, self.evaluated)
+        if found is None and (s.calibration or self.suite.calibration):
+            task, store = self.calibration, self.calibration_store
+            found = measured(task, store, card, pairs=s.pairs, seed=s.seed, progress=self.progress)
+        if found is None:
+            found = as_reported(card)
+        if found is None:
+            raise PruneBoardError(f"no window is known for {card.name}: name a calibration set with --calibration")
+        return found
+
+    def evaluate(self, pruners: Sequence[str], budgets: Sequence[float], partners: Sequence[str] = ()) -> Cells:
+        """Methods at budgets on all data sets, from a run in the folder of experiments."""
+        s = self.settings
+        config = Config(
+            backbone=s.backbone,
+            benchmark=s.benchmark,
+            calibration=s.calibration,
+            pruners=tuple(pruners),
+            partners=tuple(partners),
+            budgets=tuple(sorted(budgets)),
+            trials=s.trials,
+            seed=s.seed,
+            window=str(self.bound.window),
+            window_pairs=s.pairs,
+            device=s.device,
+            dtype=s.dtype,
+            max_visual_tokens=s.max_visual_tokens,
+        )
+        places = Places(self.stores, self.folder / "runs" / run_name(config), self.workers)
+        found = evaluate(config, places, self.progress, self.say)
+        for method, reason in found.failures.items():
+            self.say(f"left out: {method}: {reason}")
+        methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
+        summaries = {
+            group: summarise(found.run, tasks, methods, config.budgets) for group, tasks in self.groups.items()
+        }
+        return read_cells(found.run, self.groups, methods, config.budgets, summaries, found.failures)
+
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """The data sets by benchmark: figures are averaged within v1 and v2, never across."""
+        groups: dict[str, list[str]] = {}
+        for task in self.suite.tasks:
+            groups.setdefault(group_of(task.name, self.suite.name), []).append(task.name)
+        return groups
+
+
+def group_of(task: str, suite: str) -> str:
+    """The benchmark a data set belongs to, by its name."""
+    for mark, group in (("Vidore2", "vidore-v2"), ("Vidore3", "vidore-v3"), ("Vidore", "vidore-v1")):
+        if task.startswith(mark):
+            return group
+    return task.split("/")[0] if task.startswith("minidocs") else suite

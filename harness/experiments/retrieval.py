@@ -1,0 +1,219 @@
+"""Tables of retrieval quality: the main table, the budget curve, cutoffs, SAP-Adaptive, the trained method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from harness import paper
+from harness.experiments import printed
+from harness.experiments.cells import Cells
+from harness.experiments.figures import bars, interval_band, legend, line, looks, panels
+from harness.experiments.lab import PAPER_METHODS, Lab
+from harness.experiments.outcome import Outcome
+from harness.metrics.ranking import CUTOFFS
+from pruners import STANDARD, SWEEP
+
+FACTORS = {4: 1 / 4, 9: 1 / 9, 25: 1 / 25}
+"""Compression factors of Light-ColPali, and the exact budgets (the paper took the nearest of 0.25, 0.10, 0.05)."""
+
+RETENTION = "NDCG@5 retention [% of the full model]"
+GAMMA = "keep ratio γ [fraction of a page's vectors]"
+
+
+def standard(lab: Lab) -> Cells:
+    """The paper's methods at the three standard budgets: read by five experiments, run once."""
+    return lab.evaluate(PAPER_METHODS, STANDARD)
+
+
+def main_table(lab: Lab) -> Outcome:
+    """Every data set, method and standard budget, then the benchmarks' averages with intervals."""
+    cells, name = standard(lab), lab.backbone.card.name
+    rows: list[dict[str, Any]] = []
+    for row in cells.data_sets:
+        known = printed.cell(name, row["data_set"], row["method"], row["budget"])
+        own = {"retention": row["retention@5"], "retention_interval": None}
+        rows.append(_row(row, row["data_set"], own, known))
+    for row in cells.averages:
+        own = {"retention": row["retention"], "retention_interval": row["retention_interval"]}
+        rows.append(_row(row, "average", own, printed.average(name, row)))
+    columns = {
+        "benchmark": "benchmark",
+        "data_set": "data set",
+        "method": "method",
+        "budget": "γ",
+        "score_retention": "SR",
+        "ndcg@5": "NDCG@5",
+        "retention": "%",
+    }
+    groups = list(lab.groups)
+
+    def draw(figure: Figure) -> None:
+        places = panels(figure, groups)
+        look = looks(cells.methods())
+        for axes, group in zip(places, groups, strict=True):
+            series = {m: [cells.average(group, m, b)["retention"] for b in STANDARD] for m in cells.methods()}
+            bars(axes, [f"{budget:g}" for budget in STANDARD], series, look)
+            axes.set_xlabel(GAMMA)
+        places[0].set_ylabel(RETENTION)
+        legend(figure, places[0], 3)
+
+    return Outcome(rows, columns, draw, notes=_failures(cells))
+
+
+def _row(row: dict[str, Any], data_set: str, own: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
+    shared = ("method", "budget", "realised", "full_ndcg@5", "score_retention", "ndcg@5")
+    line = {"benchmark": row["benchmark"], "data_set": data_set, **{name: row[name] for name in shared}, **own}
+    return {**line, **printed.beside(own["retention"], (known or {}).get("ndcg_at_5_retention_pct"))}
+
+
+def budget_curve(lab: Lab) -> Outcome:
+    """Retention at all budgets of the sweep."""
+    cells = lab.evaluate(("sap", "random", "kmeans", "docpruner", "eos"), SWEEP)
+    name = lab.backbone.card.name
+    rows = []
+    for row in cells.averages:
+        known = (printed.average(name, row) or {}).get("ndcg_at_5_retention_pct")
+        kept = ("benchmark", "method", "budget", "realised", "score_retention", "ndcg@5")
+        own = {"retention": row["retention"], "retention_interval": row["retention_interval"]}
+        rows.append({**{n: row[n] for n in kept}, **own, **printed.beside(row["retention"], known)})
+    groups = list(lab.groups)
+
+    def draw(figure: Figure) -> None:
+        places = panels(figure, groups)
+        look = looks(cells.methods())
+        for axes, group in zip(places, groups, strict=True):
+            for method in cells.methods():
+                here = [row for row in rows if (row["benchmark"], row["method"]) == (group, method)]
+                x, y = [row["realised"] for row in here], [row["retention"] for row in here]
+                interval_band(axes, x, [row["retention_interval"] for row in here], look[method])
+                line(axes, x, y, look[method], method)
+            axes.axhline(100, color="0.4", linewidth=0.8)
+            axes.set_xscale("log")
+            axes.set_xlabel("realised keep ratio [fraction of vectors, log scale]")
+        places[0].set_ylabel(RETENTION)
+        legend(figure, places[0], 5)
+
+    columns = {"benchmark": "benchmark", "method": "method", "budget": "γ", "realised": "kept", "retention": "%"}
+    return Outcome(rows, columns, draw, notes=_failures(cells))
+
+
+def ndcg_cutoffs(lab: Lab) -> Outcome:
+    """SAP's retention at every cutoff."""
+    cells, name = standard(lab), lab.backbone.card.name
+    rows = []
+    for row in [row for row in cells.averages if row["method"] == "sap"]:
+        known = [r for r in printed.in_benchmark("ndcg_cutoffs", name, row) if r["gamma"] == row["budget"]]
+        for k in CUTOFFS:
+            says = known[0][f"ndcg_at_{k}_retention_pct"] if known else None
+            ours = row[f"retention@{k}"]
+            cell = {"benchmark": row["benchmark"], "budget": row["budget"], "cutoff": k, "retention": ours}
+            rows.append({**cell, "score_retention": row["score_retention"], **printed.beside(ours, says)})
+    groups = list(lab.groups)
+
+    def draw(figure: Figure) -> None:
+        places = panels(figure, groups)
+        look = looks(f"γ = {b:g}" for b in STANDARD)
+        for axes, group in zip(places, groups, strict=True):
+            for budget in STANDARD:
+                here = [row for row in rows if (row["benchmark"], row["budget"]) == (group, budget)]
+                label = f"γ = {budget:g}"
+                line(axes, range(len(here)), [row["retention"] for row in here], look[label], label)
+            axes.set_xticks(range(len(CUTOFFS)), [f"@{k}" for k in CUTOFFS])
+            axes.set_xlabel("NDCG cutoff [rank]")
+        places[0].set_ylabel("NDCG retention of SAP [% of the full model]")
+        legend(figure, places[0])
+
+    columns = {"benchmark": "benchmark", "budget": "γ", "cutoff": "NDCG@", "retention": "%"}
+    return Outcome(rows, columns, draw, notes=_failures(cells))
+
+
+def sap_adaptive(lab: Lab) -> Outcome:
+    """One threshold over all pages against the same ratio on every page: the index has the same size."""
+    cells, name = standard(lab), lab.backbone.card.name
+    rows = []
+    for fixed in [row for row in cells.averages if row["method"] == "sap"]:
+        group, budget = fixed["benchmark"], fixed["budget"]
+        ours = cells.average(group, "sap_adaptive", budget)
+        row = {
+            "benchmark": group,
+            "budget": budget,
+            "adaptive": ours["retention"],
+            "adaptive_interval": ours["retention_interval"],
+            "fixed": fixed["retention"],
+            "fixed_interval": fixed["retention_interval"],
+            "adaptive_minus_fixed": ours["retention"] - fixed["retention"],
+            "adaptive_realised": ours["realised"],
+            "fixed_realised": fixed["realised"],
+            "drift": ours["drift"],
+        }
+        for table in paper.of_model("sap_adaptive_vs_fixed_v2", name) if group == "vidore-v2" else []:
+            adaptive, plain = table[f"g{round(100 * budget):03d}"]
+            row |= {"paper_adaptive": adaptive, "paper_fixed": plain, "difference": ours["retention"] - adaptive}
+        rows.append(row)
+    groups = list(lab.groups)
+
+    def draw(figure: Figure) -> None:
+        places = panels(figure, groups)
+        look = looks(("SAP, one ratio a page", "SAP-Adaptive"))
+        for axes, group in zip(places, groups, strict=True):
+            here = [row for row in rows if row["benchmark"] == group]
+            series = {
+                "SAP, one ratio a page": [row["fixed"] for row in here],
+                "SAP-Adaptive": [row["adaptive"] for row in here],
+            }
+            bars(axes, [f"{row['budget']:g}" for row in here], series, look)
+            axes.set_xlabel(GAMMA)
+        places[0].set_ylabel(RETENTION)
+        legend(figure, places[0])
+
+    columns = {
+        "benchmark": "benchmark",
+        "budget": "γ",
+        "adaptive": "adaptive %",
+        "fixed": "fixed %",
+        "adaptive_minus_fixed": "difference",
+        "adaptive_realised": "adaptive kept",
+    }
+    return Outcome(rows, columns, draw, notes=_failures(cells))
+
+
+def trained_comparison(lab: Lab) -> Outcome:
+    """SAP and training-free merging at the exact ratios of a trained method, whose own figures are quoted."""
+    cells, name = lab.evaluate(("sap", "token_pooling"), list(FACTORS.values())), lab.backbone.card.name
+    rows: list[dict[str, Any]] = []
+    for factor, budget in FACTORS.items():
+        for row in [row for row in cells.averages if row["budget"] == budget]:
+            own = {"retention": row["retention"], "retention_interval": row["retention_interval"]}
+            cell = {"benchmark": row["benchmark"], "method": row["method"], "source": "measured", "trained": False}
+            rows.append({**cell, "factor": factor, "budget": budget, "realised": row["realised"], **own})
+        for table in paper.of_model("light_colpali_reported", name):
+            cell = {"benchmark": "its own", "method": "Light-ColPali", "source": "reported", "trained": True}
+            rows.append({**cell, "factor": factor, "budget": budget, "retention": table[f"factor_{factor}x"]})
+    notes = [
+        "Light-ColPali's figures are quoted: other data sets, another upper bound, merging that was trained."
+        if any(row["trained"] for row in rows)
+        else f"Light-ColPali reports nothing for {name}."
+    ]
+    names = list(dict.fromkeys(f"{row['method']}, {row['benchmark']}" for row in rows))
+
+    def draw(figure: Figure) -> None:
+        (axes,) = panels(figure, [""])
+        look = looks(names)
+        for label in names:
+            here = [row for row in rows if f"{row['method']}, {row['benchmark']}" == label]
+            line(axes, [row["factor"] for row in here], [row["retention"] for row in here], look[label], label)
+        axes.set_xscale("log")
+        axes.set_xticks(list(FACTORS), [f"{factor}x" for factor in FACTORS])
+        axes.minorticks_off()
+        axes.set_xlabel("compression [full vectors / kept vectors, log scale]")
+        axes.set_ylabel(RETENTION)
+        legend(figure, axes, 2)
+
+    columns = {"method": "method", "benchmark": "benchmark", "factor": "factor", "retention": "%", "source": "source"}
+    return Outcome(rows, columns, draw, notes=[*notes, *_failures(cells)])
+
+
+def _failures(cells: Cells) -> list[str]:
+    return [f"left out: {method}: {reason}" for method, reason in cells.failures.items()]

@@ -1,0 +1,64 @@
+"""Running experiments: one after another, each written when it is done, and not done again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.evaluation.run_folder import environment
+from harness.experiments.lab import Lab
+from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
+from harness.experiments.registry import Experiment
+from pruners.core.errors import PruneBoardError
+
+
+@dataclass(frozen=True)
+class Done:
+    """An experiment that is finished: now (`outcome`), or before (`None`)."""
+
+    experiment: Experiment
+    files: dict[str, Path]
+    outcome: Outcome | None = None
+    failure: str | None = None
+
+
+def run_experiments(lab: Lab, experiments: Sequence[Experiment], *, again: bool = False) -> list[Done]:
+    """Run what is not finished. With several, one that cannot be run is named and the others go on."""
+    finished = []
+    with lab.progress("experiments", total=len(experiments), done=0) as advance:
+        for experiment in experiments:
+            advance(0, note=experiment.name)
+            files = {ending: lab.folder / f"{experiment.name}.{ending}" for ending in ENDINGS}
+            if files["json"].is_file() and not again:
+                finished.append(Done(experiment, files))
+            else:
+                finished.append(_run(lab, experiment, files, alone=len(experiments) == 1))
+            advance(1)
+    return finished
+
+
+def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:
+    try:
+        outcome = experiment.load()(lab)
+    except PruneBoardError as error:
+        if alone:
+            raise
+        return Done(experiment, files, failure=str(error))
+    write_outcome(lab.folder, experiment.name, outcome, _about(lab, experiment))
+    return Done(experiment, files, outcome)
+
+
+def _about(lab: Lab, experiment: Experiment) -> dict[str, Any]:
+    """What the figures rest on."""
+    about = {"experiment": experiment.name, "stands_for": f"SAP paper, {experiment.stands_for}", **lab.identity}
+    if "bound" in vars(lab):  # a window was needed
+        about["window"] = dict(lab.bound.origin)
+    return {**about, "environment": environment()}
+
+
+def stored_rows(done: Done) -> dict[str, Any]:
+    """What an experiment wrote when it ran."""
+    return json.loads(done.files["json"].read_text(encoding="utf-8"))

@@ -1,0 +1,170 @@
+"""Write the figures that papers report as submissions, marked as such. Run again, it writes the same bytes.
+
+    python scripts/import_reported.py            # into submissions/
+
+Sources: the SAP paper's per-data-set tables, 504 cells of four methods on three backbones (`harness/paper`), and
+Light-ColPali's averages as that paper quotes them. Nothing here was measured by this project.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from harness import paper
+from harness.store.format import write_atomically
+from harness.submissions import pinned
+from harness.submissions.entry import FOLDER, submission_path
+from harness.submissions.identity import with_id
+from harness.submissions.manifest import expected
+from harness.submissions.schema import Backbone, Benchmark, Cell, DataSet, Method, Origin, Submission, Track
+from harness.submissions.write import to_json
+
+BENCHMARKS = {"vidore_v1": "vidore-v1", "vidore_v2": "vidore-v2"}
+DATA_SETS = {
+    "ArxivQA": "VidoreArxivQARetrieval",
+    "DocVQA": "VidoreDocVQARetrieval",
+    "InfoVQA": "VidoreInfoVQARetrieval",
+    "TabFQuAD": "VidoreTabfquadRetrieval",
+    "TAT-DQA": "VidoreTatdqaRetrieval",
+    "Shift Project": "VidoreShiftProjectRetrieval",
+    "SynDocQA-AI": "VidoreSyntheticDocQAAIRetrieval",
+    "SynDocQA-Energy": "VidoreSyntheticDocQAEnergyRetrieval",
+    "SynDocQA-Gov": "VidoreSyntheticDocQAGovernmentReportsRetrieval",
+    "SynDocQA-Health": "VidoreSyntheticDocQAHealthcareIndustryRetrieval",
+    "ESG (Multi)": "Vidore2ESGReportsRetrieval",
+    "Econ. Reports": "Vidore2EconomicsReportsRetrieval",
+    "Biomed Lec.": "Vidore2BioMedicalLecturesRetrieval",
+    "ESG (Human)": "Vidore2ESGReportsHLRetrieval",
+}
+METHODS = {
+    "sap": ("sap", "SAP", "Structural Anchor Pruning, SR-guided window", Track.subset, False),
+    "random": ("random", "Random", "Random patches, as reported by the SAP paper", Track.subset, False),
+    "kmeans": ("kmeans", "Cluster-Merge", "Semantic clustering, as reported by the SAP paper", Track.merging, False),
+    "eos_adaptive": ("docpruner", "EOS-Adaptive", "DocPruner at matched budgets, as reported", Track.subset, True),
+}
+"""The paper's method -> our name, its name there, a title, track, whether pages keep different fractions."""
+
+LAYERS = {row["model"]: row["layers"] for row in paper.printed()["sr_guided_windows"]}
+SUBMITTED = date(2026, 11, 16)
+SAP = Origin(
+    submitter="Liu, Hu, Zhang, Xiao (their paper)",
+    submitted=SUBMITTED,
+    code="https://github.com/Ryenhails/structural-anchor-pruning",
+    note=(
+        "Copied from the per-dataset tables of “Structural Anchor Pruning: Training-Free Multi-Vector Compression for "
+        "Visual Document Retrieval”. NDCG and Score Retention have two decimals there; retention is in percent, as "
+        "printed. On ViDoRe v2 a figure is the mean over a data set's languages. Not measured by this project."
+    ),
+)
+LIGHT = Origin(
+    submitter="Ma et al. 2025 (their paper)",
+    submitted=SUBMITTED,
+    paper="https://arxiv.org/abs/2506.04997",
+    note=(
+        "Averages that the SAP paper quotes from Light-ColPali's (table “Training-Free vs. Trained Compression”): over "
+        "another set of data sets and relative to another full model, so they can be read beside the others but not "
+        "ranked with them. The budget is 1 / compression factor. Not measured by this project."
+    ),
+)
+LIGHT_SET = "average over Light-ColPali's own evaluation set"
+LIGHT_BUDGETS = {"factor_4x": 1 / 4, "factor_9x": 1 / 9, "factor_25x": 1 / 25}
+LIGHT_NDCG = {"colpali": (0.75, 0.75, 0.73), "colqwen2": (0.81, 0.80, 0.78)}
+"""NDCG@5 of the same table, at 4, 9 and 25 times."""
+
+
+def sap_paper() -> Iterator[Submission]:
+    rows = paper.printed()["per_dataset"]
+    for backbone, model in paper.MODELS.items():
+        for benchmark, name in BENCHMARKS.items():
+            for method in METHODS:
+                wanted = (model, benchmark, method)
+                found = [row for row in rows if (row["model"], row["benchmark"], row["method"]) == wanted]
+                cells = [*_full(found), *map(_cell, found)]
+                data_sets = tuple(DataSet(name=ds) for ds in dict.fromkeys(cell.data_set for cell in cells))
+                slug, expression, title, track, adaptive = METHODS[method]
+                yield _reported(
+                    SAP,
+                    Benchmark(name=name, data_sets=data_sets),
+                    _backbone(backbone),
+                    Method(name=slug, expression=expression, title=title, track=track, adaptive=adaptive),
+                    cells,
+                )
+
+
+def light_colpali() -> Iterator[Submission]:
+    for row in paper.printed()["light_colpali_reported"]:
+        cells = [
+            Cell(data_set=LIGHT_SET, budget=budget, ndcg={"5": ndcg}, retention=row[factor])
+            for (factor, budget), ndcg in zip(LIGHT_BUDGETS.items(), LIGHT_NDCG[row["model"]], strict=True)
+        ]
+        method = Method(
+            name="light-colpali",
+            expression="Light-ColPali",
+            title="Light-ColPali: token merging with fine-tuning, as reported",
+            track=Track.trained,
+        )
+        benchmark = Benchmark(name="vidore-v1", data_sets=(DataSet(name=LIGHT_SET),))
+        yield _reported(LIGHT, benchmark, _backbone(row["model"]), method, cells)
+
+
+def _full(rows: Sequence[dict[str, Any]]) -> list[Cell]:
+    """The full model's cells, one a data set: the tables repeat them in every row."""
+    printed = {row["dataset"]: row["full_ndcg_at_5"] for row in rows}
+    return [Cell(data_set=DATA_SETS[name], budget=1.0, ndcg={"5": value}) for name, value in printed.items()]
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    return Cell(
+        data_set=DATA_SETS[row["dataset"]],
+        budget=row["gamma"],
+        ndcg={"5": row["ndcg_at_5"]},
+        retention=row["ndcg_at_5_retention_pct"],
+        score_retention=row["score_retention"],
+    )
+
+
+def _backbone(name: str) -> Backbone:
+    return Backbone(name=name, checkpoint=paper.CHECKPOINTS[name], layers=LAYERS[paper.MODELS[name]])
+
+
+def _reported(
+    origin: Origin, benchmark: Benchmark, backbone: Backbone, method: Method, cells: Sequence[Cell]
+) -> Submission:
+    return with_id(
+        Submission(
+            format=1,
+            id="unnamed",
+            claim="reported",
+            origin=origin,
+            benchmark=benchmark,
+            backbone=backbone,
+            method=method,
+            cells=tuple(cells),
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write reported figures as submissions.")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of submissions")
+    folder = parser.parse_args().out
+    for name in BENCHMARKS.values():
+        home, known = folder / name / pinned.FILE, expected(name)
+        if not home.exists() and known is not None:  # whoever measures adds hashes to it
+            home.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(home, to_json(Benchmark(name=name, data_sets=tuple(known.values()))))
+    written = [*sap_paper(), *light_colpali()]
+    for submission in written:
+        path = folder / submission_path(submission)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, to_json(submission))
+    cells = sum(cell.budget < 1 for submission in written for cell in submission.cells)
+    print(f"{len(written)} submissions with {cells} cells -> {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Native thresholds: one cell at the ratio that comes out, and a fixed-ratio partner at that ratio."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.evaluation.config import Config
+from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.progress import quiet
+from harness.store.reader import Store
+from pruners import PruneBoardError, keep_count
+
+NATIVE, CLIPPED = "docpruner(z=0.5)", "docpruner(z=0.5, clip=true)"
+
+
+def run(toy, out: Path, **settings) -> Evaluation:
+    config = Config(
+        **{"backbone": toy.backbone, "benchmark": toy.benchmark, "pruners": (NATIVE, CLIPPED, "random"), "trials": 2}
+        | settings
+    )
+    return evaluate(config, Places(toy.folder / "stores", out, 1), quiet)
+
+
+@pytest.fixture(scope="module")
+def found(toy, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    return run(toy, tmp_path_factory.mktemp("native") / "run")
+
+
+def cell(found: Evaluation, task: str, method: str) -> dict:
+    (record,) = [
+        record
+        for path in (found.run.folder / "results" / task).glob("*.json")
+        if (record := json.loads(path.read_text()))["method"] == method
+    ]
+    (entry,) = record["budgets"]
+    return entry
+
+
+def test_a_native_method_has_one_cell_and_a_partner_at_its_ratio_on_every_data_set(toy, found: Evaluation) -> None:
+    assert found.failures == {}
+    rows = [(row["method"], row["partner_of"]) for row in found.rows if "native" in row]
+    assert rows == [(NATIVE, None), (f"eos @ {NATIVE}", NATIVE), (CLIPPED, None), (f"eos @ {CLIPPED}", CLIPPED)]
+    stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").iterdir())}
+    ratios = set()
+    for task in ("plain", "tongues"):
+        kept = total = 0
+        lengths = []
+        for page in stores[task].pages():
+            attention = page.signals["eos"][-1].double().numpy()
+            kept += max(1, int((attention > attention.mean() + 0.5 * attention.std()).sum()))
+            total += len(page)
+            lengths.append(len(page))
+        native, partner = cell(found, task, NATIVE), cell(found, task, f"eos @ {NATIVE}")
+        assert native["budget"] == native["realised"] == pytest.approx(kept / total)
+        assert partner["budget"] == native["budget"]
+        assert partner["realised"] == pytest.approx(sum(keep_count(kept / total, n) for n in lengths) / total)
+        ratios.add(native["budget"])
+    assert len(ratios) == 2, "the two data sets have ratios of their own"
+
+
+def test_the_row_of_a_partner_has_the_difference_on_the_same_queries(found: Evaluation) -> None:
+    rows = {row["method"]: row for row in found.rows}
+    native, partner = rows[NATIVE], rows[f"eos @ {NATIVE}"]
+    value, low, high = partner["native_minus_partner"]
+    assert value == pytest.approx(native["retention"] - partner["retention"])
+    assert low <= value <= high
+    assert native["native_minus_partner"] is None
+    assert native["rank"] is None
+    assert native["budget"] == pytest.approx(
+        np.mean([cell(found, t, NATIVE)["realised"] for t in ("plain", "tongues")])
+    )
+
+
+def test_other_methods_keep_their_budgets(found: Evaluation) -> None:
+    assert [row["budget"] for row in found.rows if row["method"] == "random"] == [0.05, 0.1, 0.2]
+
+
+def test_a_run_without_its_partners_gets_them_when_it_goes_on(toy, found: Evaluation, tmp_path: Path) -> None:
+    first = run(toy, tmp_path / "run")
+    for path in (tmp_path / "run" / "results").rglob("eos*"):
+        path.unlink()
+    again = run(toy, tmp_path / "run")
+    assert (
+        [r["retention"] for r in again.rows]
+        == [r["retention"] for r in first.rows]
+        == [r["retention"] for r in found.rows]
+    )
+
+
+def test_partners_can_be_named_and_must_keep_a_fixed_ratio(toy, tmp_path: Path) -> None:
+    named = run(toy, tmp_path / "run", pruners=(NATIVE,), partners=("ink", "kmeans"))
+    assert {row["method"] for row in named.rows[1:]} == {NATIVE, f"ink @ {NATIVE}", f"kmeans @ {NATIVE}"}
+    with pytest.raises(PruneBoardError, match="a partner keeps a fixed ratio; docpruner is adaptive"):
+        run(toy, tmp_path / "run-2", partners=("docpruner",))
+    with pytest.raises(PruneBoardError, match="--partner belongs to methods with a native threshold"):
+        run(toy, tmp_path / "run-3", pruners=("eos",), partners=("ink",))
+
+
+CRASHING = """
+from pruners import scorer
+
+@scorer("crashing")
+def crashing(page):
+    if page.id == "page-37":
+        raise ValueError("cannot stand this page")
+    return page.vectors[:, 0]
+"""
+
+
+def test_when_a_native_method_fails_its_partner_says_why_it_has_no_ratio(toy, tmp_path: Path) -> None:
+    file = tmp_path / "crashing.py"
+    file.write_text(CRASHING)
+    result = run(toy, tmp_path / "run", pruners=(str(file), "adaptive(crashing, z=1)", "eos"), partners=("ink",))
+    assert set(result.failures) == {"crashing", "adaptive(crashing, z=1.0)", "ink @ adaptive(crashing, z=1.0)"}
+    assert "failed, so there is no ratio" in result.failures["ink @ adaptive(crashing, z=1.0)"]
+    assert {row["method"] for row in result.rows} == {"full", "eos"}

@@ -1,0 +1,188 @@
+"""Every experiment from end to end: on the toy retriever what can be checked by hand, on the embedded one all."""
+
+import csv
+import json
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reading_figures import complaints
+
+import harness.evaluation.scores
+from harness.cli import app
+from harness.experiments.lab import Lab, Settings
+from harness.experiments.registry import EXPERIMENTS, find
+from harness.experiments.run import run_experiments
+from harness.progress import quiet
+from pruners import PruneBoardError, parse, prune
+
+
+def lab_of(world, **settings) -> Lab:
+    small = {"pairs": 20, "sizes": (5, 10, 99), "seeds": 2, "trials": 2, "timed_pages": 4, "timed_queries": 8}
+    places = {"backbone": world.backbone, "benchmark": world.benchmark, "calibration": world.calibration}
+    return Lab(Settings(**{**places, **small, **settings}), world.folder / "stores", world.folder / "out", 1, quiet)
+
+
+@pytest.fixture(scope="module")
+def toy_lab(toy_world) -> Lab:
+    return lab_of(toy_world, lambdas=(0.0, 1.0))
+
+
+def outcome(lab: Lab, name: str):
+    (done,) = run_experiments(lab, [find(name)], again=True)
+    assert done.outcome is not None
+    return done.outcome
+
+
+def test_every_experiment_names_what_it_stands_for_and_can_be_loaded() -> None:
+    assert len(EXPERIMENTS) == 16
+    for experiment in EXPERIMENTS.values():
+        assert any(word in experiment.stands_for for word in ("Table", "Figure"))
+        assert callable(experiment.load())
+    result = CliRunner().invoke(app, ["experiment", "--list", "--json"])
+    assert [row["name"] for row in json.loads(result.stdout)] == list(EXPERIMENTS)
+    with pytest.raises(PruneBoardError, match=r"'layer-curv'; did you mean layer-curve"):
+        find("layer-curv")
+
+
+def test_nine_windows_at_three_budgets_take_one_pass_over_the_pages(toy_world, monkeypatch) -> None:
+    lab = lab_of(toy_world, seed=7)
+    pages = Counter()
+    score = harness.evaluation.scores.score_page
+
+    def counted(vectors, results, queries):
+        pages["scored"] += 1
+        pages["cells"] = sum(len(result.counts) for result in results)
+        return score(vectors, results, queries)
+
+    monkeypatch.setattr(harness.evaluation.scores, "score_page", counted)
+    found = outcome(lab, "window-ablation")
+    assert pages["scored"] == 30 + 2, "each of 30 pages once, and one of them twice for the estimate"
+    assert pages["cells"] == 3 * len({row["layers"] for row in found.rows})
+
+
+@pytest.mark.slow
+def test_a_window_of_the_ablation_equals_an_evaluation_of_that_window_by_hand(toy_lab: Lab) -> None:
+    rows = [r for r in outcome(toy_lab, "window-ablation").rows if r["window"] == "80-100" and r["budget"] == 0.2]
+    store, task = toy_lab.evaluated["plain"], toy_lab.suite.tasks[0]
+    (row,) = rows
+    pruner = parse(f"sap(layers={row['layers']})")
+    kept = [page.vectors[prune(pruner, page, [0.2]).kept(0)].double() for page in store.pages()]
+    whole = [page.vectors.double() for page in store.pages()]
+    figures = []
+    for vectors in (kept, whole):
+        gains = []
+        for q, query in enumerate(store.query_ids):
+            scores = [float((store.query(q).double() @ v.T).amax(1).sum()) for v in vectors]
+            (gold,) = task.qrels[query]
+            rank = sum(s > scores[task.page_ids.index(gold)] for s in scores)
+            gains.append(1 / math.log2(rank + 2) if rank < 5 else 0.0)
+        figures.append(np.mean(gains))
+    cells = toy_lab.evaluate([str(pruner)], (0.2,))
+    (cell,) = [c for c in cells.data_sets if c["data_set"] == "plain"]
+    assert cell["retention@5"] == pytest.approx(100 * figures[0] / figures[1], abs=1e-6)
+    assert cells.averages[0]["retention"] == pytest.approx(row["retention"])
+
+
+@pytest.mark.slow
+def test_widths_end_where_the_window_ends_and_every_width_is_evaluated(toy_lab: Lab) -> None:
+    rows = outcome(toy_lab, "width-robustness").rows
+    stop = toy_lab.bound.window.stop
+    assert [row["k"] for row in rows] == [1, 2, 3]
+    assert {row["layers"].split("-")[-1] for row in rows} == {str(stop - 1)}
+    assert [row["default"] for row in rows] == [True, False, False], "k = ⌈0.2 · 3⌉"
+
+
+@pytest.mark.slow
+def test_native_rows_come_with_sap_at_the_same_ratio(toy_lab: Lab) -> None:
+    rows = outcome(toy_lab, "docpruner-native").rows
+    assert [(row["lambda"], row["statistics"]) for row in rows] == [
+        (0.0, "plain"),
+        (1.0, "plain"),
+        (0.0, "IQR-clipped"),
+        (1.0, "IQR-clipped"),
+    ]
+    for row in rows:
+        assert 0 <= row["sap_realised"] - row["realised"] < 0.08, "a page rounds up by less than one of its vectors"
+        low, high = row["docpruner_minus_sap_interval"]
+        assert low <= row["docpruner_minus_sap"] <= high
+
+
+def test_calibration_sizes_that_are_not_there_are_named(toy_lab: Lab) -> None:
+    found = outcome(toy_lab, "calibration-robustness")
+    assert {row["pairs"] for row in found.rows} == {5, 10}
+    assert len({row["distribution"] for row in found.rows}) == 2
+    assert "calibration has 30 pairs: N = 99 left out" in found.notes
+
+
+def test_files_hold_the_same_table_and_are_made_once(toy_lab: Lab) -> None:
+    (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
+    record = json.loads(done.files["json"].read_text())
+    assert record["stands_for"].startswith("SAP paper, Table")
+    assert record["backbone"]["name"] == "toy"
+    assert set(record["benchmark"]) == {"plain", "tongues"}
+    table = list(csv.DictReader(done.files["csv"].open()))
+    assert [float(row["visual_rows"]) for row in table] == [row["visual_rows"] for row in record["rows"]]
+    assert "visual_minus_all_interval_low" in table[0]
+    assert done.files["svg"].read_bytes().startswith(b"<?xml")
+    assert done.files["png"].read_bytes().startswith(b"\x89PNG")
+    before = {ending: path.read_bytes() for ending, path in done.files.items()}
+    (again,) = run_experiments(toy_lab, [find("v2v-ablation")])
+    assert again.outcome is None, "it was finished"
+    (third,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
+    for ending in ("csv", "svg", "png"):
+        assert third.files[ending].read_bytes() == before[ending], "the same data, the same bytes"
+
+
+@pytest.mark.slow
+def test_an_interrupted_experiment_is_not_taken_for_a_finished_one(toy_lab: Lab) -> None:
+    (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
+    done.files["json"].unlink()  # it is written last
+    (again,) = run_experiments(toy_lab, [find("v2v-ablation")])
+    assert again.outcome is not None
+
+
+def test_other_settings_go_into_another_folder(toy_world, toy_lab: Lab) -> None:
+    assert lab_of(toy_world, pairs=19).folder != toy_lab.folder
+    assert lab_of(toy_world, lambdas=(0.0, 1.0)).folder == toy_lab.folder
+
+
+def test_of_several_the_one_that_cannot_be_run_is_named_and_the_others_go_on(toy_lab: Lab) -> None:
+    first, second = run_experiments(toy_lab, [find("base-probe"), find("v2v-ablation")], again=True)
+    assert "needs a colpali-engine retriever, not toy" in str(first.failure)
+    assert second.outcome is not None
+    with pytest.raises(PruneBoardError, match="not toy"):
+        run_experiments(toy_lab, [find("base-probe")])
+
+
+def test_numbers_are_read_from_the_command_line() -> None:
+    result = CliRunner().invoke(app, ["experiment", "layer-curve", "--sizes", "5,x"])
+    assert isinstance(result.exception, PruneBoardError)
+    assert "--sizes takes numbers" in str(result.exception)
+
+
+@pytest.mark.slow
+def test_every_experiment_runs_on_the_embedded_retriever_and_its_figure_can_be_read(nano_world) -> None:
+    lab = lab_of(nano_world, lambdas=(0.0,))
+    chosen = [experiment for name, experiment in EXPERIMENTS.items() if name != "peak-memory"]
+    for done in run_experiments(lab, chosen):
+        assert done.failure is None, (done.experiment.name, done.failure)
+        assert done.outcome is not None
+        assert done.outcome.rows, done.experiment.name
+        assert complaints(done.outcome.draw) == [], done.experiment.name
+        assert all(path.stat().st_size for path in done.files.values())
+        assert not any("difference" in row for row in done.outcome.rows), "the paper did not evaluate nano"
+
+
+@pytest.mark.slow
+def test_peak_memory_grows_with_the_tokens_and_ours_least(nano_world) -> None:
+    found = outcome(lab_of(nano_world, tokens=(1024,)), "peak-memory")
+    extra = {row["way"]: row["extra_mb"] for row in found.rows}
+    assert extra["ours, streaming"] < extra["eager, all maps kept"]
+    assert complaints(found.draw) == []

@@ -1,0 +1,67 @@
+"""The paper's figures beside ours: looked up by our names, and only where they mean the same."""
+
+import pytest
+
+from harness import paper
+from harness.experiments import printed
+from harness.experiments.lab import group_of
+from harness.experiments.windows import nine_windows, snap
+from pruners import Window
+
+
+def test_every_printed_cell_is_found_by_the_names_of_mteb_and_ours() -> None:
+    found = {}
+    for backbone, model in paper.MODELS.items():
+        for task in printed.DATA_SETS:
+            for method in ("sap", "random", "docpruner", "agglomerative"):
+                for gamma in (0.05, 0.1, 0.2):
+                    cell = printed.cell(backbone, task, method, gamma)
+                    assert cell is not None, (backbone, task, method, gamma)
+                    found[model, cell["dataset"], cell["method"], gamma] = cell
+    assert len(found) == 504
+    assert printed.cell("colpali", "VidoreArxivQARetrieval", "docpruner", 0.2)["ndcg_at_5_retention_pct"] == 93.82
+
+
+def test_other_backbones_methods_and_budgets_have_no_printed_cell() -> None:
+    assert printed.cell("nano", "VidoreArxivQARetrieval", "sap", 0.1) is None
+    assert printed.cell("colpali", "minidocs-v1/charts", "sap", 0.1) is None
+    assert printed.cell("colpali", "VidoreArxivQARetrieval", "kcenter", 0.1) is None
+    assert printed.cell("colpali", "VidoreArxivQARetrieval", "sap", 0.3) is None
+
+
+def test_an_average_is_only_compared_if_it_is_over_the_whole_benchmark() -> None:
+    row = {"benchmark": "vidore-v2", "method": "sap", "budget": 0.1, "data_sets": 4}
+    assert printed.average("colpali", row)["ndcg_at_5_retention_pct"] == 90.38
+    assert printed.average("colpali", {**row, "data_sets": 3}) is None
+    assert printed.average("colpali", {**row, "benchmark": "minidocs-v2"}) is None
+
+
+def test_a_difference_is_ours_minus_the_papers() -> None:
+    assert printed.beside(91.0, 90.5) == {"paper": 90.5, "difference": 0.5}
+    assert printed.beside(91.0, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "group"),
+    [
+        ("VidoreArxivQARetrieval", "vidore-v1"),
+        ("Vidore2ESGReportsHLRetrieval", "vidore-v2"),
+        ("minidocs-v1/charts", "minidocs-v1"),
+        ("charts", "my pages"),
+    ],
+)
+def test_data_sets_are_averaged_within_their_benchmark(task: str, group: str) -> None:
+    assert group_of(task, "my pages") == group
+
+
+def test_sliding_windows_are_a_fifth_of_the_depth_in_whole_layers() -> None:
+    assert nine_windows(18)["60-80"] == Window(10, 14)  # ⌊10.8⌋, ⌊14.4⌋
+    assert nine_windows(36)["70-90"] == Window(25, 32)
+    assert nine_windows(28)["0-20"] == Window(0, 5)
+    assert nine_windows(3)["0-20"] == Window(0, 1), "never empty"
+    assert list(nine_windows(40).values())[-1] == Window(32, 40)
+
+
+def test_the_papers_windows_snap_as_it_says() -> None:
+    for row in paper.printed()["sr_guided_windows"]:
+        assert snap(row["window"][0], row["layers"]) == row["snap"], row["model"]

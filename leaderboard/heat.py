@@ -29,7 +29,7 @@ def step(value: float | None) -> int | None:
 def heat_map(view: View, budget: float) -> list[HeatRow]:
     """One row a method at a budget, best first. A missing data set stays empty."""
     rows = []
-    for line, row in view.at(budget)[:MOST]:
+    for line, row in [pair for pair in view.at(budget) if pair[1].data_sets][:MOST]:
         values = [row.retention_on(name) for name in view.data_sets]
         rows.append(HeatRow(line, tuple((fixed(value), step(value)) for value in values)))
     return rows

@@ -67,6 +67,14 @@ class Row:
     interval: Interval | None = None
     rank: int | None = None
     rank_in_track: int | None = None
+    quoted: float | None = None
+    """Retention over other data sets than the benchmark's, where a paper gives nothing else. Never ranked."""
+
+    @property
+    def coverage(self) -> str:
+        """What stands in place of an average: 13/14; or a paper's average over other data sets, marked as such."""
+        here = f"{len(self.data_sets)}/{self.expected}"
+        return here if self.quoted is None else f"{self.quoted:.1f} quoted"
 
     def retention_on(self, data_set: str) -> float | None:
         return known(self.data_sets[data_set].retention) if data_set in self.data_sets else None
@@ -100,7 +108,7 @@ def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
     }
     row = Row(budget, found, len(expected))
     if not row.complete:
-        return row
+        return replace(row, quoted=_quoted(entry, cells) if not found else None)
     mean = Figures(*benchmark_mean(list(found.values())))
     return replace(
         row,
@@ -114,6 +122,12 @@ def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
         milliseconds=known(mean.milliseconds),
         drift=entry.submission.method.adaptive and drifted(mean.realised, budget),
     )
+
+
+def _quoted(entry: Entry, cells: Mapping[str, Sequence[Cell]]) -> float | None:
+    """The only figure that a paper gives, if it is of no data set of the benchmark."""
+    values = [cell.retention for found in cells.values() for cell in found]
+    return values[0] if entry.status == "reported" and len(values) == 1 else None
 
 
 def known(value: float) -> float | None:

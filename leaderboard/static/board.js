@@ -36,8 +36,8 @@ function rowsOf(budget) {
 }
 const isText = (i) => heads[i].className !== "";
 function number(text) {
-  const found = /-?\d+(\.\d+)?/.exec(text);
-  return found && !/^\d+\/\d+$/.test(text) ? Number(found[0]) : null; // 13/14 is no figure
+  const found = /^\(?(\d+(\.\d+)?)(\)|!| \[|$)/.exec(text);
+  return found ? Number(found[1]) : null; // 13/14, and what is only quoted, is no figure
 }
 
 // ---- what is shown --------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ function drawControls() {
 
 function sortBy(head) {
   const same = head.dataset.key === state.sort;
-  update({ sort: head.dataset.key, down: same ? !state.down : head.dataset.first === "descending" });
+  update({ sort: head.dataset.key, down: same ? !state.down : !("up" in head.dataset) });
 }
 
 function start() {

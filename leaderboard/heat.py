@@ -52,4 +52,4 @@ def short_name(data_set: str) -> str:
         if short.startswith(start) and len(short) > len(start):
             short = short[len(start) :]
             break
-    return short.removesuffix("Retrieval") or data_set
+    return short.removesuffix("Retrieval").replace("SyntheticDocQA", "SynDocQA") or data_set

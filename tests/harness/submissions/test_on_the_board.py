@@ -30,8 +30,9 @@ def test_the_board_shows_a_runs_own_figures(evaluation: Evaluation, submitted: P
         assert row.retention is not None
         assert isinstance(row.interval, Interval)
         assert abs(row.retention - theirs["retention"]) < 1e-6
-        assert abs(row.interval.low - theirs["retention_interval"][0]) < 1e-6
-        assert abs(row.interval.high - theirs["retention_interval"][1]) < 1e-6
+        low, high = theirs["retention_interval"]  # queries stand in another order, so other ones are drawn
+        assert abs(row.interval.low - low) < 0.03 * (high - low)
+        assert abs(row.interval.high - high) < 0.03 * (high - low)
         assert row.rank == theirs["rank"]
         assert row.score_retention is not None
         assert abs(row.score_retention - theirs["score_retention"]) < 0.02  # by language here, by data set there

@@ -36,7 +36,7 @@ def draw(items: Collection, count: int, seed: int) -> list:
 
 
 def check_disjoint(task: str, images: Collection[str], stores: Mapping[str, Store]) -> None:
-    """No evaluated page may have been learned from, whatever its id: images are compared by their pixels."""
+    """No evaluated page may have been learned from, whatever its id: pages are compared by what was read of them."""
     known = set(images) - {""}  # imported vectors have no images
     for name, store in stores.items():
         shared = [page for page, image in zip(store.page_ids, store.image_hashes, strict=True) if image in known]

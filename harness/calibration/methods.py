@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.backbones.contract import Backbone
+from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.suite import Suite
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
@@ -74,7 +74,8 @@ def calibrated(
         task = calibration_task(setting.calibration)
         store = encode(setting.backbone, task, setting.stores, progress=setting.progress)
         check_disjoint(task.name, store.image_hashes, evaluated)
-        setting.say(f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by pixels)")
+        by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
+        setting.say(f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by {by})")
     if wants_window and bound is None:
         bound = _learned(setting, task, store)
     pages = []

@@ -8,6 +8,7 @@ import random
 import pytest
 from typer.testing import CliRunner
 
+from harness.benchmarks.folder import read_folder
 from harness.cli import app
 from tests.harness.importing.tiny_pdf import write_pdf
 
@@ -67,6 +68,14 @@ def test_every_applicable_method_runs_on_the_text_of_ones_own_pages(benchmarks, 
     assert found["failures"] == {}
     full = next(row for row in found["rows"] if row["budget"] == 1.0)
     assert full["ndcg@5"] > 0.8, "headings stand on their pages"
+    submissions = tmp_path / "submissions"
+    submit = ["submit", str(tmp_path / "run"), "--submitter", "me", "--method", "sap", "--out", str(submissions)]
+    assert CliRunner().invoke(app, submit).exit_code == 0
+    (path,) = submissions.glob("pages/minilm/sap/*.json")
+    submission = json.loads(path.read_text())
+    assert submission["backbone"]["kind"] == "text tokens"
+    assert submission["benchmark"]["data_sets"][0]["page_texts"] == read_folder(benchmarks / "pages").content["texts"]
+    assert CliRunner().invoke(app, ["validate", str(submissions)]).exit_code == 0
 
 
 @pytest.mark.slow

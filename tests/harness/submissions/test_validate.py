@@ -63,6 +63,7 @@ SPOILED_JSON = {
     "a content hash": (data_set(qrels="sha256-" + 64 * "0"), "benchmark.data_sets (plain).qrels", "is pinned"),
     "a count of pages": (data_set(pages=24), "benchmark.data_sets (plain).pages", "24 was read, 25 is pinned"),
     "no content hash": (lambda s: s["benchmark"]["data_sets"][0].pop("corpus"), "(plain)", "corpus missing"),
+    "no hash of texts": (lambda s: s["backbone"].update(kind="text tokens"), "(plain)", "page_texts missing"),
     "no environment": (without("environment"), "environment", "is missing"),
     "no table": (without("per_query"), "per_query", "measured figures come with their tables"),
     "no full model": (lambda s: s["cells"].pop(0), "cells (plain)", "no cell of the full model"),

@@ -188,7 +188,7 @@ def _show_native(rows: list[dict]) -> None:
         "kept": "kept",
         "ndcg": "NDCG@5",
         "retention": "retention \\[95 %]",
-        "gap": "native −",
+        "gap": "native minus it",
     }
     shown = []
     for row in rows:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from spoiling import Spoiled
 from typer.testing import CliRunner
 
 from harness.cli import app
+from harness.parquet import TableError
 from harness.submissions.load import load, load_entries
+from harness.submissions.rows import read_per_query
 from harness.submissions.validate import validate
 
 
@@ -312,6 +315,25 @@ def test_a_file_that_is_no_table_is_an_error_and_no_crash(spoiled: Spoiled, cont
     assert any(error.field == "per_query" and "parquet" in error.what for error in errors)
 
 
+def test_a_table_with_any_damaged_byte_is_an_error_and_no_crash(submitted: Path, tmp_path: Path) -> None:
+    """Bytes at random, most of them in the footer; whatever is still readable must have the form."""
+    rng = random.Random(0)
+    (source,) = (submitted / "pages" / "toy" / "sap").glob("*.json")
+    whole = source.with_suffix(".parquet").read_bytes()
+    damaged = tmp_path / "x.parquet"
+    refused = 0
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(rng.choice([1, 3, 20])):
+            data[rng.randrange(len(data) - 1500 if rng.random() < 0.7 else 0, len(data))] = rng.randrange(256)
+        damaged.write_bytes(data)
+        try:
+            read_per_query(damaged.with_suffix(".json"))
+        except TableError:
+            refused += 1
+    assert refused > 100
+
+
 def test_a_table_of_another_form_is_refused_before_it_is_read(
     spoiled: Spoiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,7 +341,9 @@ def test_a_table_of_another_form_is_refused_before_it_is_read(
     frame = pd.read_parquet(path)
     frame.assign(extra=1).to_parquet(path)
     assert any("they must be data_set, language" in error.what for error in spoiled.errors())
-    frame.assign(budget="0.1").to_parquet(path)
+    frame.drop(columns="data_set").to_parquet(path)
+    assert any("they must be data_set, language" in error.what for error in spoiled.errors())
+    frame.assign(budget="0.1").to_parquet(path, store_schema=False)
     assert any("column budget is" in error.what for error in spoiled.errors())
     for name, limit in (("MAX_BYTES", 10), ("MAX_ROWS", 3), ("MAX_UNPACKED", 10)):
         with monkeypatch.context() as patch:

@@ -62,24 +62,31 @@ def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise TableError(f"{path.name} has {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} are read")
+        _check_form(path, pq.ParquetFile(path), form)
         texts = [_leaf(name, kind) for name, kind in form.items() if kind in ("text", "texts")]
-        file = pq.ParquetFile(path, read_dictionary=texts)
-        _check_form(path, file, form)
-        table = file.read()
+        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+        table = file.read(use_threads=False).combine_chunks()  # small files: handing them to threads takes longer
         table.validate(full=True)
+        for name, kind in form.items():
+            _check_column(path, name, kind, table[name].combine_chunks(), name in optional)
     except OSError as error:
         raise TableError(f"{path.name} cannot be read: {error.strerror or error}") from error
-    except pa.ArrowException as error:
-        raise TableError(f"{path.name} is no parquet file, or a damaged one: {str(error).splitlines()[0]}") from error
+    except (pa.ArrowException, ValueError, KeyError) as error:  # also text that is none
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise TableError(f"{path.name} is no parquet file, or a damaged one: {reason}") from error
     if table.num_rows != file.metadata.num_rows:
         raise TableError(f"{path.name} has {table.num_rows} rows and states {file.metadata.num_rows}")
-    table = table.combine_chunks()
-    for name, kind in form.items():
-        values = table[name].combine_chunks()
-        lists = kind in ("texts", "integers")
-        if name not in optional and (values.null_count or (lists and values.flatten().null_count)):
-            raise TableError(f"{path.name}: column {name} has rows without a value")
     return table
+
+
+def _check_column(path: Path, name: str, kind: str, values: pa.Array, optional: bool) -> None:
+    inner = values.flatten() if kind in ("texts", "integers") else values
+    if not optional and (values.null_count or inner.null_count):
+        raise TableError(f"{path.name}: column {name} has rows without a value")
+    if kind in ("text", "texts"):
+        inner.dictionary.to_pylist()  # raises if it is no text
+        if inner.dictionary.null_count:
+            raise TableError(f"{path.name}: column {name} has rows without a value")
 
 
 def _check_form(path: Path, file: pq.ParquetFile, form: Form) -> None:

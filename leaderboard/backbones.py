@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.submissions.official import Check, compare_with_mteb
 from harness.submissions.schema import Backbone
+from leaderboard.rows import known
 from leaderboard.text import file_name
 from leaderboard.views import View
 
@@ -89,7 +90,8 @@ def _full_models(view: View) -> list[FullModel]:
     """Each distinct full model of a view once: submissions of one run share it."""
     found: dict[tuple[tuple[str, float], ...], FullModel] = {}
     for line in view.lines:
-        rows = tuple((n, line.full.data_sets[n].ndcg["5"]) for n in view.data_sets if n in line.full.data_sets)
+        there = [name for name in view.data_sets if name in line.full.data_sets]
+        rows = tuple((name, value) for name in there if (value := known(line.full.data_sets[name].ndcg_5)) is not None)
         origin = line.entry.submission.origin
         if rows:
             checks = compare_with_mteb(line.entry.submission, line.full.complete)

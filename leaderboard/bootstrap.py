@@ -8,7 +8,7 @@ the same queries, which draws the same resamples: so all of them are paired, and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from harness.submissions.entry import Entry
 from leaderboard.headline import weights
 from leaderboard.rows import FULL
 
-WORK = 200_000_000
+WORK = 60_000_000
 """Numbers drawn and figures resampled in all, so that a view of a thousand submissions takes seconds, not minutes."""
 FEWEST = 1000
 
@@ -77,18 +77,43 @@ class Resampled:
 
 
 def measured(entry: Entry, budgets: Sequence[float]) -> Measured | None:
-    """Per-query figures of a submission; none if it has none, or not for the full model."""
-    frame = entry.per_query
-    if frame is None or FULL not in set(frame["budget"].unique()):
+    """Per-query figures of a submission, trials averaged; none if it has none, or not for the full model."""
+    if entry.per_query is None:
         return None
-    keys = ["data_set", "language", "query"]
-    table = frame.pivot_table("ndcg@5", keys, "budget", aggfunc="mean", observed=True)  # the mean is over trials
-    table = table[[budget for budget in (FULL, *budgets) if budget in table]].dropna(axis=1)
-    data_sets, languages, queries = (table.index.get_level_values(i).to_numpy() for i in range(3))
-    codes, unique = pd.MultiIndex.from_arrays([data_sets, languages]).factorize(sort=True)
-    at = [np.flatnonzero(codes == code) for code in range(len(unique))]
-    strata = tuple((d, language, tuple(queries[rows])) for (d, language), rows in zip(unique, at, strict=True))
-    return Measured(strata, {budget: [table[budget].to_numpy()[rows] for rows in at] for budget in table})
+    keys, strata_of = _keys(entry.per_query)
+    budget, values = entry.per_query["budget"].to_numpy(), entry.per_query["ndcg@5"].to_numpy()
+    found = {}
+    for b in (FULL, *budgets):
+        rows = budget == b
+        queries, place, trials = np.unique(keys[rows], return_inverse=True, return_counts=True)
+        found[b] = queries, np.bincount(place, values[rows]) / trials
+    queries = found[FULL][0]
+    if not len(queries):
+        return None
+    at, strata = strata_of(queries)
+    same = {b: means for b, (others, means) in found.items() if np.array_equal(others, queries)}
+    return Measured(strata, {b: [means[rows] for rows in at] for b, means in same.items()})
+
+
+def _keys(frame: pd.DataFrame) -> tuple[np.ndarray, Callable[[np.ndarray], tuple[list[np.ndarray], Strata]]]:
+    """A number for each (data set, language, query), and the way back from such numbers, sorted, to strata."""
+    columns = [pd.Categorical(frame[name]) for name in ("data_set", "language", "query")]
+    names = [np.array(column.categories, dtype=object) for column in columns]
+    order = [np.argsort(np.argsort(name)) for name in names]  # categories may stand in any order
+    data_set, language, query = (rank[column.codes] for rank, column in zip(order, columns, strict=True))
+    sizes = len(names[1]), len(names[2])
+
+    def strata_of(keys: np.ndarray) -> tuple[list[np.ndarray], Strata]:
+        sorted_names = [np.sort(name) for name in names]
+        group, asked = np.divmod(keys, sizes[1])
+        at = [np.flatnonzero(group == g) for g in np.unique(group)]
+        strata = []
+        for rows in at:
+            d, lang = divmod(int(group[rows[0]]), sizes[0])
+            strata.append((sorted_names[0][d], sorted_names[1][lang], tuple(sorted_names[2][asked[rows]])))
+        return at, tuple(strata)
+
+    return (data_set.astype(np.int64) * sizes[0] + language) * sizes[1] + query, strata_of
 
 
 def resample(entries: Sequence[Measured | None], names: Sequence[str]) -> Resampled | None:

@@ -33,7 +33,7 @@ def _rank(rank: int | None, line: Line) -> str:
 
 def _retention(line: Line, row: Row) -> str:
     if not row.complete:
-        return f"{len(row.data_sets)}/{row.expected}"
+        return row.coverage
     between = f" [{fixed(row.interval.low)}, {fixed(row.interval.high)}]" if row.interval else ""
     return fixed(row.retention) + between
 

@@ -20,8 +20,10 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 STEPS = (0.02, 0.05, 0.1, 0.2)
 """Points; half of it is what a bound may be off."""
 UNKNOWN = "..."
-MOST = 40
-"""Methods whose pairs are packed, the best by headline: pairs grow with the square."""
+MOST = 200
+"""Methods to choose from, the best by headline."""
+PAIRED = 30
+"""Of these, measured methods whose pairs have intervals: pairs grow with the square."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,7 @@ class Pairs:
         row = line.rows.get(budget)
         if row is None:
             return [None] * len(self.names)
-        found = [row.data_sets[n].retention if n in row.data_sets else None for n in self.view.data_sets]
-        return [row.retention, *found]
+        return [row.retention, *(row.retention_on(name) for name in self.view.data_sets)]
 
     def differences(self, a: int, b: int, budget: float) -> list[Difference]:
         """Of line a to line b."""
@@ -66,8 +67,9 @@ class Pairs:
 
 
 def make_pairs(view: View) -> Pairs:
-    lines = tuple(line for line in view.lines if any(row.data_sets for row in line.rows.values()))[:MOST]
-    measured = [line.measured for line in lines]
+    shown = [line for line in view.lines if any(row.data_sets for row in line.rows.values())]
+    lines = tuple(sorted(shown, key=lambda line: line.measured is None)[:MOST])  # measured ones first
+    measured = [line.measured for line in lines[:PAIRED]]
     sets = [tuple(view.data_sets), *((name,) for name in view.data_sets)]
     return Pairs(view, lines, tuple(resample(measured, names) for names in sets))
 
@@ -86,13 +88,14 @@ def packed(pairs: Pairs) -> dict[str, Any]:
             for budget in budgets
         ],
         "step": step,
+        "paired": min(len(pairs.lines), PAIRED),
         "bounds": ["".join(_letters(interval, step) for interval in intervals) for intervals in found.values()] or None,
     }
 
 
 def _intervals(pairs: Pairs, budget: float) -> list[Interval | None]:
     """Of all pairs a < b, over all data sets and on each."""
-    size = len(pairs.lines)
+    size = min(len(pairs.lines), PAIRED)
     return [
         found.difference(a, b, budget) if found else None
         for a in range(size)

@@ -29,8 +29,8 @@ def step(value: float | None) -> int | None:
 def heat_map(view: View, budget: float) -> list[HeatRow]:
     """One row a method at a budget, best first. A missing data set stays empty."""
     rows = []
-    for line, row in view.at(budget)[:MOST]:
-        values = [row.data_sets[name].retention if name in row.data_sets else None for name in view.data_sets]
+    for line, row in [pair for pair in view.at(budget) if pair[1].data_sets][:MOST]:
+        values = [row.retention_on(name) for name in view.data_sets]
         rows.append(HeatRow(line, tuple((fixed(value), step(value)) for value in values)))
     return rows
 
@@ -52,4 +52,4 @@ def short_name(data_set: str) -> str:
         if short.startswith(start) and len(short) > len(start):
             short = short[len(start) :]
             break
-    return short.removesuffix("Retrieval") or data_set
+    return short.removesuffix("Retrieval").replace("SyntheticDocQA", "SynDocQA") or data_set

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from harness.submissions.entry import Entry
 from leaderboard.formulas import FORMULAS
-from leaderboard.text import file_name
+from leaderboard.rows import Row
+from leaderboard.text import budget_name, file_name, fixed, titled
 from leaderboard.views import Line, View
+from pruners.core.budget import STANDARD
 from pruners.core.catalog import catalogue, kind
 
 
@@ -27,6 +29,12 @@ class Facts:
     parameters: tuple[str, ...]
     needs: tuple[str, ...]
     paper: str
+
+
+@dataclass(frozen=True)
+class Note:
+    warning: bool
+    places: list[str]
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,21 @@ class MethodPage:
         return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))
 
     @property
+    def notes(self) -> list[tuple[str, Note]]:
+        """What submitters and the checks say, each once, with the places it is said of."""
+        found: dict[str, Note] = {}
+        for view, line in self.results:
+            place = f"{titled(view.benchmark)}, {titled(view.backbone)}"
+            said = [(line.entry.submission.origin.note, False), *((text, True) for text in line.entry.warnings)]
+            others = [row for row in line.rows.values() if row.budget not in STANDARD]
+            if others:
+                said.append(("At other budgets: " + ", ".join(_at_budget(row) for row in others), False))
+            for text, warning in said:
+                if text:
+                    found.setdefault(text, Note(warning, [])).places.append(place)
+        return list(found.items())
+
+    @property
     def nano(self) -> bool:
         return any(view.nano for view, _ in self.results)
 
@@ -65,6 +88,10 @@ def _page(name: str, results: tuple[tuple[View, Line], ...]) -> MethodPage:
     page = MethodPage(name, name, None, results)
     method = page.entry.submission.method
     return MethodPage(name, method.title, facts(method.expression) or facts(name), results)
+
+
+def _at_budget(row: Row) -> str:
+    return f"{budget_name(row.budget)}: {fixed(row.retention) if row.complete else row.coverage}"
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from harness.commands.evaluate import NANO_NOTE
 from harness.metrics import uncertainty
@@ -50,7 +51,7 @@ def environment(base_url: str | None) -> jinja2.Environment:
     }
     env.globals |= {
         "base_url": base_url,
-        "csp": NO_CODE,
+        "csp": Markup(NO_CODE),
         "nano_note": NANO_NOTE[0].upper() + NANO_NOTE[1:] + ".",
         "nano_short": "Figures of a nano model: they do not speak for backbones of ColPali’s scale.",
         "status_words": STATUS,
@@ -98,7 +99,7 @@ def compact(html: str) -> str:
     Text of submissions is escaped by now and has neither tags nor quotes that this could touch.
     """
     html = re.sub(r"</(?:td|th|tr|thead|tbody|li|option)>", "", html)
-    html = re.sub(r'="([A-Za-z0-9._-]+)"(?=[\s>])', r"=\1", html)
+    html = re.sub(r'="([\w.#/:-]*[\w.-])"(?=[\s>])', r"=\1", html, flags=re.ASCII)
     return re.sub(r"\n+", "\n", html)
 
 

@@ -51,6 +51,7 @@ class Plot:
     y_ticks: tuple[tuple[float, str], ...]
     full: float
     front: str
+    lines: tuple[Line, ...]
     left_out: int
     width: int = WIDTH
     height: int = HEIGHT
@@ -86,6 +87,7 @@ def trade_off(view: View) -> Plot | None:
         tuple((y(t), str(t)) for t in range(y_low, math.floor(y_high) + 1, step)),
         y(100),
         " ".join(f"{x(a):g},{y(b):g}" for a, b in front),
+        tuple(shown),
         len(lines) - len(shown),
     )
 

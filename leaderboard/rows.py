@@ -6,9 +6,11 @@ language has no averages at all, because a mean over fewer data sets is a figure
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from harness.evaluation.results import drifted
 from harness.metrics.aggregate import benchmark_mean, data_set_mean, retention
@@ -26,17 +28,23 @@ Languages = Mapping[str, frozenset[str]]
 """data set -> the languages a complete row has of it; empty where one figure stands for all."""
 
 
-@dataclass(frozen=True)
-class Figures:
-    """One data set at one budget, languages averaged."""
+class Figures(NamedTuple):
+    """One data set at one budget, languages averaged; NaN where a submission does not say."""
 
-    ndcg: Mapping[str, float]
-    retention: float | None
-    score_retention: float | None
-    realised: float | None
-    vectors: float | None
-    bytes: float | None
-    milliseconds: float | None
+    ndcg_1: float
+    ndcg_5: float
+    ndcg_10: float
+    ndcg_50: float
+    ndcg_100: float
+    retention: float
+    score_retention: float
+    realised: float
+    vectors: float
+    bytes: float
+    milliseconds: float
+
+    def ndcg(self, cutoff: str) -> float:
+        return float(getattr(self, f"ndcg_{cutoff}"))
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,17 @@ class Row:
     interval: Interval | None = None
     rank: int | None = None
     rank_in_track: int | None = None
+    quoted: float | None = None
+    """Retention over other data sets than the benchmark's, where a paper gives nothing else. Never ranked."""
+
+    @property
+    def coverage(self) -> str:
+        """What stands in place of an average: 13/14; or a paper's average over other data sets, marked as such."""
+        here = f"{len(self.data_sets)}/{self.expected}"
+        return here if self.quoted is None else f"{self.quoted:.1f} quoted"
+
+    def retention_on(self, data_set: str) -> float | None:
+        return known(self.data_sets[data_set].retention) if data_set in self.data_sets else None
 
     @property
     def complete(self) -> bool:
@@ -84,27 +103,36 @@ def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
     full = _by_data_set(entry, FULL)
     found = {
         name: _figures(cells[name], full.get(name, []))
-        for name in expected
-        if _whole(entry, cells.get(name, ()), expected[name])
+        for name, languages in expected.items()
+        if _whole(entry, cells.get(name, ()), languages)
     }
     row = Row(budget, found, len(expected))
     if not row.complete:
-        return row
-    realised = _mean(found, lambda f: f.realised)
-    return Row(
-        budget,
-        found,
-        len(expected),
-        ndcg={k: value for k in CUTOFFS if (value := _mean_ndcg(found, k)) is not None},
-        retention=_mean(found, lambda f: f.retention),
+        return replace(row, quoted=_quoted(entry, cells) if not found else None)
+    mean = Figures(*benchmark_mean(list(found.values())))
+    return replace(
+        row,
+        ndcg={k: value for k in CUTOFFS if (value := known(mean.ndcg(k))) is not None},
+        retention=known(mean.retention),
         parts=_parts(entry.submission.benchmark.name, found),
-        score_retention=_mean(found, lambda f: f.score_retention),
-        realised=realised,
-        vectors=_mean(found, lambda f: f.vectors),
-        bytes=_mean(found, lambda f: f.bytes),
-        milliseconds=_mean(found, lambda f: f.milliseconds),
-        drift=entry.submission.method.adaptive and realised is not None and drifted(realised, budget),
+        score_retention=known(mean.score_retention),
+        realised=known(mean.realised),
+        vectors=known(mean.vectors),
+        bytes=known(mean.bytes),
+        milliseconds=known(mean.milliseconds),
+        drift=entry.submission.method.adaptive and drifted(mean.realised, budget),
     )
+
+
+def _quoted(entry: Entry, cells: Mapping[str, Sequence[Cell]]) -> float | None:
+    """The only figure that a paper gives, if it is of no data set of the benchmark."""
+    values = [cell.retention for found in cells.values() for cell in found]
+    return values[0] if entry.status == "reported" and len(values) == 1 else None
+
+
+def known(value: float) -> float | None:
+    """A figure, or none where a data set had none: NaN goes through every mean."""
+    return None if math.isnan(value) else float(value)
 
 
 def part_of(benchmark: str, data_set: str) -> str | None:
@@ -132,41 +160,28 @@ def _whole(entry: Entry, cells: Sequence[Cell], expected: frozenset[str]) -> boo
 
 
 def _figures(cells: Sequence[Cell], full: Sequence[Cell]) -> Figures:
-    def mean(get: Callable[[Cell], float | None], cells: Sequence[Cell] = cells) -> float | None:
-        values = [value for cell in cells if (value := get(cell)) is not None]
-        return float(data_set_mean(values)) if values and len(values) == len(cells) else None
+    mean = Figures(*_mean_of_languages([_of_cell(cell) for cell in cells]))
+    if not math.isnan(mean.retention):  # as printed, where the NDCG beside it is rounded
+        return mean
+    upper = Figures(*_mean_of_languages([_of_cell(cell) for cell in full])).ndcg_5 if full else math.nan
+    return mean._replace(retention=float(retention(mean.ndcg_5, upper)))
 
-    ndcg = {k: value for k in CUTOFFS if (value := mean(lambda c: c.ndcg.get(k))) is not None}  # type: ignore[call-overload]  # noqa: B023
-    upper = mean(lambda c: c.ndcg.get("5"), full)
-    kept = mean(lambda c: c.retention)  # as printed, where the NDCG beside it is rounded
-    if kept is None and upper and "5" in ndcg:
-        kept = float(retention(ndcg["5"], upper))
-    return Figures(
-        ndcg,
-        kept,
-        mean(lambda c: c.score_retention),
-        mean(lambda c: c.realised),
-        mean(lambda c: c.vectors_per_page),
-        mean(lambda c: c.bytes_per_page),
-        mean(lambda c: c.prune_ms),
-    )
+
+def _of_cell(cell: Cell) -> tuple[float, ...]:
+    """The fields of `Figures`; NaN where a cell has none."""
+    ndcg = (cell.ndcg.get("1"), cell.ndcg.get("5"), cell.ndcg.get("10"), cell.ndcg.get("50"), cell.ndcg.get("100"))
+    size = (cell.realised, cell.vectors_per_page, cell.bytes_per_page, cell.prune_ms)
+    return tuple(math.nan if v is None else v for v in (*ndcg, cell.retention, cell.score_retention, *size))
+
+
+def _mean_of_languages(cells: Sequence[tuple[float, ...]]) -> Iterable[float]:
+    return cells[0] if len(cells) == 1 else data_set_mean(cells)
 
 
 def _parts(benchmark: str, found: Mapping[str, Figures]) -> dict[str, float]:
     parts = {}
     for part in PARTS:
-        inside = {name: figures for name, figures in found.items() if part_of(benchmark, name) == part}
-        if inside and (value := _mean(inside, lambda f: f.retention)) is not None:
+        inside = [figures.retention for name, figures in found.items() if part_of(benchmark, name) == part]
+        if inside and (value := known(float(benchmark_mean(inside)))) is not None:
             parts[part] = value
     return parts
-
-
-def _mean_ndcg(found: Mapping[str, Figures], cutoff: str) -> float | None:
-    return _mean(found, lambda f: f.ndcg.get(cutoff))
-
-
-def _mean(found: Mapping[str, Figures], get: Callable[[Figures], float | None]) -> float | None:
-    """The mean over data sets; none if one of them has no such figure."""
-    values = [get(figures) for figures in found.values()]
-    known = [value for value in values if value is not None]
-    return float(benchmark_mean(known)) if known and len(known) == len(values) else None

@@ -7,6 +7,7 @@ submissions give the same bytes: there is no clock, no random number and no mach
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from importlib.resources import files
@@ -53,7 +54,8 @@ def build(found: Gathered, out: Path, base_url: str | None = None, progress: Pro
                 write_inside(new, path, page.encode())
                 advance(1)
         for name in STATIC:
-            write_inside(new, name, (files("leaderboard") / "static" / name).read_bytes())
+            text = (files("leaderboard") / "static" / name).read_text(encoding="utf-8")
+            write_inside(new, name, squeeze(name, text).encode())
         methods = {line.method.name for view in views for line in view.lines}
         write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), len(ordered)))
         write_inside(new, ".nojekyll", b"")  # GitHub Pages would leave out files that begin with an underscore
@@ -65,6 +67,16 @@ def build(found: Gathered, out: Path, base_url: str | None = None, progress: Pro
             out.rename(Path(scratch) / "old")
         new.rename(out)
     return Built(out, len([path for path in inside if path.endswith(".html")]), size)
+
+
+def squeeze(name: str, text: str) -> str:
+    """A style sheet or script without its comments and indentation, which are for those who read the source."""
+    if name.endswith(".css"):
+        text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
+        return re.sub(r"\s*([{};,])\s*", r"\1", text).strip()
+    if name.endswith(".js"):
+        return re.sub(r"^\s*(//.*\n)?", "", text, flags=re.M)
+    return text
 
 
 def write_inside(folder: Path, name: str, content: bytes) -> None:

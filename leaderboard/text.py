@@ -73,4 +73,4 @@ TITLES = {
 
 def titled(name: str) -> str:
     """A benchmark's or backbone's name as its authors write it; others as they are."""
-    return TITLES.get(name, name)
+    return TITLES.get(name, short(name, 80))

@@ -138,8 +138,9 @@ def _with_areas(lines: Sequence[Line], found: Resampled | None) -> list[Line]:
 def _with_ranks(lines: Sequence[Line], budget: float, found: Resampled | None) -> list[Line]:
     values = {i: line.rows[budget].retention for i, line in enumerate(lines) if budget in line.rows}
     ranks = _ranks(lines, values, found, budget)
-    in_track: dict[int, int] = {}
-    for track in {line.method.track for line in lines}:
+    tracks = {line.method.track for line in lines}
+    in_track: dict[int, int] = ranks if len(tracks) == 1 else {}
+    for track in tracks if len(tracks) > 1 else ():
         same = {i: value for i, value in values.items() if lines[i].method.track == track}
         in_track |= _ranks(lines, same, found, budget)
     return [

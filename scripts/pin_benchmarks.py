@@ -27,7 +27,7 @@ BENCHMARKS = {
     "jina-vdr": "JinaVDR",
 }
 FRENCH = ("VidoreTabfquadRetrieval", "VidoreShiftProjectRetrieval")
-"""mteb marks them as English, but their questions are in French (ColPali paper, Table 1)."""
+"""mteb marks them as English; they are French tables and reports, asked about in French."""
 
 
 def describe(task: Any, trained_on: set[str]) -> dict[str, Any]:

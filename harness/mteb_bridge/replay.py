@@ -144,6 +144,7 @@ def scores_of(
 ) -> TaskScores:
     """Scores of one data set, computed as an evaluation does."""
     gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
-    queries, asked = load_queries(store, range(len(store.query_ids))), gold_queries(gold.queries, gold.pages)
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
+    asked = gold_queries(gold.queries, gold.pages)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, asked, config.profile)
     return score_task(job, workers, advance)

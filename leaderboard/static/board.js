@@ -13,9 +13,11 @@ const defaults = {
   sort: "retention",
   down: true,
   find: "",
+  all: false,
   facets: {}, // key -> the values shown; a missing key shows all
   columns: heads.filter((head) => !("extra" in head.dataset)).map((head) => head.dataset.key),
 };
+const ROOM = 200; // rows laid out at first: a thousand take a browser a third of a second, at every sort
 const FACETS = ["track", "status"].filter((key) => key in column);
 let state = structuredClone(defaults);
 
@@ -25,22 +27,24 @@ const read = new Map();
 function rowsOf(budget) {
   if (!read.has(budget)) {
     const rows = [...bodies[budget].rows].filter((row) => !row.classList.contains("head"));
-    read.set(budget, rows.map((row, place) => ({ row, place, text: [...row.cells].map((cell) => cell.textContent.trim()) })));
+    read.set(budget, rows.map((row, place) => {
+      const text = [...row.cells].map((cell) => cell.textContent.trim());
+      return { row, place, text, words: text.join(" ").toLowerCase() };
+    }));
   }
   return read.get(budget);
 }
 const isText = (i) => heads[i].className !== "";
 function number(text) {
-  const found = /-?\d+(\.\d+)?/.exec(text);
-  return found && !/^\d+\/\d+$/.test(text) ? Number(found[0]) : null; // 13/14 is no figure
+  const found = /^\(?(\d+(\.\d+)?)(\)|!| \[|$)/.exec(text);
+  return found ? Number(found[1]) : null; // 13/14, and what is only quoted, is no figure
 }
 
 // ---- what is shown --------------------------------------------------------------------------------------------------
 
 function matches(entry) {
   const words = state.find.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = entry.text.join(" ").toLowerCase();
-  return words.every((word) => text.includes(word))
+  return words.every((word) => entry.words.includes(word))
     && FACETS.every((key) => !state.facets[key] || state.facets[key].includes(entry.text[column[key]]));
 }
 
@@ -55,7 +59,10 @@ function ordered(rows) {
   }).map(([, entry]) => entry);
 }
 
-function shownRows() { return ordered(rowsOf(state.budget)).filter(matches); }
+function shownRows(rows = ordered(rowsOf(state.budget))) {
+  const found = rows.filter(matches);
+  return state.all ? found : found.slice(0, ROOM);
+}
 function shownColumns() { return keys.filter((key) => state.columns.includes(key)); }
 
 const sheet = new CSSStyleSheet();
@@ -65,7 +72,8 @@ function draw() {
   for (const [budget, body] of Object.entries(bodies)) body.hidden = budget !== state.budget;
   for (const body of document.querySelectorAll("#heat tbody")) body.hidden = body.dataset.budget !== state.budget;
   const rows = ordered(rowsOf(state.budget));
-  const visible = new Set(rows.filter(matches));
+  const found = rows.filter(matches).length;
+  const visible = new Set(shownRows(rows));
   for (const entry of rows) entry.row.hidden = !visible.has(entry);
   bodies[state.budget].append(...rows.map((entry) => entry.row));
   heads.forEach((head) => {
@@ -75,6 +83,9 @@ function draw() {
   const hidden = keys.flatMap((key, i) => (state.columns.includes(key) ? [] : [`#board tr:not(.head) > :nth-child(${i + 1})`]));
   sheet.replaceSync(hidden.length ? `${hidden.join()} { display: none }` : "");
   followBoard(new Set([...visible].map((entry) => entry.text[column.method])));
+  const more = document.getElementById("more");
+  more.hidden = visible.size === found;
+  more.textContent = `Show all ${found}`;
   const name = heads[column[state.sort]].firstElementChild.textContent;
   document.getElementById("shown").textContent =
     `${visible.size} of ${rows.length} rows, by ${name}, ${state.down ? "descending" : "ascending"}`;
@@ -85,6 +96,7 @@ function followBoard(methods) {
   const plain = (text) => text.replace(/\s*!$/, "");
   const names = new Set([...methods].map(plain));
   for (const item of document.querySelectorAll("#plot [data-method]")) item.classList.toggle("off", !names.has(item.dataset.method));
+  document.getElementById("plot")?.dispatchEvent(new Event("filtered"));
   for (const row of document.querySelectorAll("#heat tbody:not([hidden]) tr:not(.head)")) row.hidden = !names.has(row.cells[0].textContent.trim());
 }
 
@@ -95,6 +107,7 @@ function address() {
   if (state.budget !== defaults.budget) parts.set("budget", state.budget);
   if (state.sort !== defaults.sort || state.down !== defaults.down) parts.set("sort", (state.down ? "-" : "") + state.sort);
   if (state.find) parts.set("find", state.find);
+  if (state.all) parts.set("all", "1");
   for (const key of FACETS) if (state.facets[key]) parts.set(key, state.facets[key].join("|"));
   if (state.columns.join() !== defaults.columns.join()) parts.set("columns", state.columns.join());
   return parts.toString();
@@ -107,6 +120,7 @@ function readAddress() {
   const sort = parts.get("sort") ?? "";
   if (sort.replace(/^-/, "") in column) { state.sort = sort.replace(/^-/, ""); state.down = sort.startsWith("-"); }
   state.find = parts.get("find") ?? "";
+  state.all = parts.get("all") === "1";
   for (const key of FACETS) if (parts.has(key)) state.facets[key] = parts.get(key).split("|");
   const columns = (parts.get("columns") ?? "").split(",").filter((key) => key in column);
   if (columns.length) state.columns = keys.filter((key) => columns.includes(key) || key === "method");
@@ -191,7 +205,7 @@ function drawControls() {
 
 function sortBy(head) {
   const same = head.dataset.key === state.sort;
-  update({ sort: head.dataset.key, down: same ? !state.down : head.dataset.first === "descending" });
+  update({ sort: head.dataset.key, down: same ? !state.down : !("up" in head.dataset) });
 }
 
 function start() {
@@ -219,6 +233,7 @@ function start() {
     }
   });
   document.getElementById("find").addEventListener("input", ({ target }) => update({ find: target.value }));
+  document.getElementById("more").addEventListener("click", () => update({ all: true }));
   document.getElementById("csv").addEventListener("click", () => save(csv(), "text/csv", "csv"));
   document.getElementById("json").addEventListener("click", () => save(json(), "application/json", "json"));
   document.addEventListener("click", (event) => {

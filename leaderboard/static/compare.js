@@ -21,9 +21,9 @@ function startCompare(data) {
 
   // Bounds of all pairs a < b stand one after the other: three letters for each data set, nine bits a bound.
   const bounds = (a, b, budget, set) => {
-    if (!data.bounds) return null;
+    if (!data.bounds || Math.max(a, b) >= data.paired) return null;
     const [low, high] = [Math.min(a, b), Math.max(a, b)];
-    const before = (low * (2 * size - low - 1)) / 2 + (high - low - 1);
+    const before = (low * (2 * data.paired - low - 1)) / 2 + (high - low - 1);
     const at = (before * data.sets.length + set) * 3;
     const letters = data.bounds[budget].slice(at, at + 3);
     if (letters === "...") return null;

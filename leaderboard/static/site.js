@@ -35,10 +35,15 @@ function startPlot(figure) {
   for (const point of lines.flatMap(points)) { // a title serves pages without a script; here the tip takes its place
     point.setAttribute("aria-label", point.firstElementChild.textContent);
     point.setAttribute("role", "img");
-    point.tabIndex = -1;
     point.firstElementChild.remove();
   }
-  points(lines[0])[0].tabIndex = 0;
+  const enter = () => { // the tab key comes in at the first line that is shown
+    for (const point of lines.flatMap(points)) point.tabIndex = -1;
+    const open = lines.find((line) => !line.classList.contains("off"));
+    if (open) points(open)[0].tabIndex = 0;
+  };
+  enter();
+  figure.addEventListener("filtered", enter);
 
   const show = (point) => {
     const line = point.closest(".s");

@@ -6,7 +6,6 @@ import harness.compat  # noqa: F401
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.slow
 BUDGETS = (0.05, 0.1, 0.25)
 CUTOFFS = (1, 5, 10, 50, 100)
 SEED = 42
-OLD_TWINS = 6  # as `write_layout` repeats pages
+TWINS = 6  # as `write_layout` repeats pages
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def test_the_scores_are_those_of_plain_max_sim_and_of_replay(scored, layout):
 def test_the_data_has_ties_that_move_ndcg(scored):
     """Pages that look alike score alike, and their order, by descending id, counts."""
     data = scored["v1"]
-    twin = {f"corpus-test-{i}": f"corpus-test-{110 - OLD_TWINS + i}" for i in range(OLD_TWINS)}
+    twin = {f"corpus-test-{i}": f"corpus-test-{110 - TWINS + i}" for i in range(TWINS)}
     at = {page: i for i, page in enumerate(data.task.page_ids)}
     scores = data.scores.by_method["sap"][0, 1]
     assert all((scores[:, at[a]] == scores[:, at[b]]).all() for a, b in twin.items())
@@ -222,4 +221,4 @@ def test_a_retriever_that_mteb_knows_is_described_as_mteb_does(scored):
     assert (meta.name, meta.revision) == ("vidore/colqwen2-v1.0", store.manifest.identity["backbone"]["revision"])
     assert "VidoreDocVQARetrieval" in meta.training_datasets
     assert meta.experiment_name == "budget_0.1__pruner_sap"
-    assert str(Path("/")) not in (model_meta(store, {}).name or "").replace("pruneboard/", "")
+    assert model_meta(store, {}).name == "pruneboard/toy"  # no path of a local checkpoint

@@ -36,7 +36,7 @@ HOSTILE = (
 
 def unpack(data: dict, a: int, b: int, budget: int, which: int) -> tuple[float, float]:
     """As the page's script does it."""
-    size = len(data["methods"])
+    size = data["paired"]
     before = a * (2 * size - a - 1) // 2 + (b - a - 1)
     at = 3 * (before * len(data["sets"]) + which)
     number = 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from conftest import Spoiled
+from spoiling import Spoiled
 from typer.testing import CliRunner
 
 from harness.cli import app
+from harness.parquet import TableError
 from harness.submissions.load import load, load_entries
+from harness.submissions.rows import read_per_query
 from harness.submissions.validate import validate
 
 
@@ -181,6 +185,7 @@ SPOILED_ROWS = {
         "per_query (tongues)",
         "12 of 24 queries",
     ),
+    "no row at all": (lambda f: f.iloc[:0], "per_query", "plain at 0.1: the cells have them"),
     "another trial": (set_row("trial", 7), "per_query (plain)", "trials at 0.1 are [0, 7]"),
 }
 
@@ -218,6 +223,8 @@ SPOILED_KEPT = {
         "24 pages, the benchmark 25",
     ),
     "a row lost": ("sap", lambda rows: rows.pop(0), "kept", "plain at 0.1 is in the rows or in the cells only"),
+    "no row at all": ("sap", lambda rows: rows.clear(), "kept", "plain at 0.1 is in the rows or in the cells only"),
+    "an empty row": ("sap", lambda rows: rows[0]["kept"].clear(), "kept (plain at 0.1)", "has 0 pages"),
     "a trial lost": ("random", lambda rows: rows.pop(0), "kept (plain at 0.1)", "has 1 trials, the cells say 2"),
 }
 
@@ -238,6 +245,16 @@ def test_an_edited_file_keeps_neither_its_id_nor_its_checksum(spoiled: Spoiled) 
     found = {(error.file.parent.name, error.field, error.what.partition(":")[0]) for error in spoiled.errors()}
     assert any(method == "sap" and field == "id" for method, field, _ in found)
     assert any(method == "random" and field == "per_query" for method, field, _ in found)
+
+
+def test_a_table_with_the_same_rows_in_another_file_is_not_the_one_that_was_submitted(spoiled: Spoiled) -> None:
+    """Only the checksum can tell: every figure is the same."""
+    spoiled.only("sap")
+    path = spoiled.path("sap").with_suffix(".parquet")
+    pq.write_table(pq.read_table(path), path, compression="none", store_schema=False)
+    (error,) = spoiled.errors()
+    assert error.field == "per_query"
+    assert "its checksum differs" in error.what
 
 
 def test_who_submitted_may_be_corrected_without_a_new_id(spoiled: Spoiled) -> None:
@@ -298,6 +315,25 @@ def test_a_file_that_is_no_table_is_an_error_and_no_crash(spoiled: Spoiled, cont
     assert any(error.field == "per_query" and "parquet" in error.what for error in errors)
 
 
+def test_a_table_with_any_damaged_byte_is_an_error_and_no_crash(submitted: Path, tmp_path: Path) -> None:
+    """Bytes at random, most of them in the footer; whatever is still readable must have the form."""
+    rng = random.Random(0)
+    (source,) = (submitted / "pages" / "toy" / "sap").glob("*.json")
+    whole = source.with_suffix(".parquet").read_bytes()
+    damaged = tmp_path / "x.parquet"
+    refused = 0
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(rng.choice([1, 3, 20])):
+            data[rng.randrange(len(data) - 1500 if rng.random() < 0.7 else 0, len(data))] = rng.randrange(256)
+        damaged.write_bytes(data)
+        try:
+            read_per_query(damaged.with_suffix(".json"))
+        except TableError:
+            refused += 1
+    assert refused > 100
+
+
 def test_a_table_of_another_form_is_refused_before_it_is_read(
     spoiled: Spoiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +341,9 @@ def test_a_table_of_another_form_is_refused_before_it_is_read(
     frame = pd.read_parquet(path)
     frame.assign(extra=1).to_parquet(path)
     assert any("they must be data_set, language" in error.what for error in spoiled.errors())
-    frame.assign(budget="0.1").to_parquet(path)
+    frame.drop(columns="data_set").to_parquet(path)
+    assert any("they must be data_set, language" in error.what for error in spoiled.errors())
+    frame.assign(budget="0.1").to_parquet(path, store_schema=False)
     assert any("column budget is" in error.what for error in spoiled.errors())
     for name, limit in (("MAX_BYTES", 10), ("MAX_ROWS", 3), ("MAX_UNPACKED", 10)):
         with monkeypatch.context() as patch:

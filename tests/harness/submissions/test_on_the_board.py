@@ -1,0 +1,63 @@
+"""From a run to the board: submitted and checked, or as a preview of what is not submitted yet."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.evaluation.evaluate import Evaluation
+from harness.metrics.uncertainty import Interval
+from leaderboard.gather import PREVIEW, gather
+from leaderboard.views import make_views
+
+
+def leaderboard(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["leaderboard", *map(str, words)])
+    return result.exit_code, result.output
+
+
+def test_the_board_shows_a_runs_own_figures(evaluation: Evaluation, submitted: Path) -> None:
+    """Retention, interval and rank of every row are those that `harness evaluate` printed."""
+    found = gather(submitted, [])
+    (view,) = make_views(found.entries, found.benchmarks)
+    assert {line.entry.status for line in view.lines} == {"recomputed"}
+    printed = {(row["method"], row["budget"]): row for row in evaluation.rows if row["budget"] < 1}
+    shown = {(line.method.name, budget): row for line in view.lines for budget, row in line.rows.items()}
+    assert len(shown) == len(printed) > 3
+    for key, row in shown.items():
+        theirs = printed[key]
+        assert row.retention is not None
+        assert isinstance(row.interval, Interval)
+        assert abs(row.retention - theirs["retention"]) < 1e-6
+        low, high = theirs["retention_interval"]  # queries stand in another order, so other ones are drawn
+        assert abs(row.interval.low - low) < 0.03 * (high - low)
+        assert abs(row.interval.high - high) < 0.03 * (high - low)
+        assert row.rank == theirs["rank"]
+        assert row.score_retention is not None
+        assert abs(row.score_retention - theirs["score_retention"]) < 0.02  # by language here, by data set there
+
+
+def test_a_run_can_be_looked_at_before_it_is_submitted(evaluation: Evaluation, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    run = evaluation.run.folder
+    status, text = leaderboard(
+        "--submissions", tmp_path / "none", "--runs", run.parent, "--out", tmp_path / "site", "--json"
+    )
+    assert status == 0, text
+    told = json.loads(text[text.index("{") :])
+    assert told["submissions"] == len({row["method"] for row in evaluation.rows if row["budget"] < 1})
+    pages = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "site" / "method").iterdir())
+    assert PREVIEW in pages
+    assert "self-reported" in pages
+
+
+def test_wrong_use_is_one_line(tmp_path: Path) -> None:
+    for words, said in (
+        (("--submissions", tmp_path / "no"), "there is no folder"),
+        (("--submissions", tmp_path, "--runs", tmp_path), "is no run folder and holds none"),
+        (("--submissions", tmp_path, "--base-url", "ftp://x"), "--base-url is the address"),
+    ):
+        result = CliRunner().invoke(app, ["leaderboard", "--out", str(tmp_path / "site"), *map(str, words)])
+        assert said in str(result.exception), words
+    assert not (tmp_path / "site").exists()

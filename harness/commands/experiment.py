@@ -147,7 +147,8 @@ def _show(item: Done) -> None:
         columns |= {"paper": "paper", "difference": "ours − paper"}
     present = {key: title for key, title in columns.items() if any(key in row for row in found["rows"])}
     rows = [{key: _figure(row.get(key)) for key in present} for row in found["rows"][:SHOWN]]
-    print_rows(rows, present, title=f"{item.experiment.name}: {item.experiment.stands_for}", as_json=False)
+    output.print(f"[bold]{item.experiment.name}[/]: {escape(item.experiment.stands_for)}", soft_wrap=True)
+    print_rows(rows, present, title="", as_json=False)
     if len(found["rows"]) > SHOWN:
         output.print(f"… {len(found['rows']) - SHOWN} more rows in the files")
     for key, value in found["facts"].items():

@@ -47,7 +47,7 @@ def calibration_robustness(lab: Lab) -> Outcome:
                         "seed": seed,
                         "l_star": choice.boundary,
                         "window": str(choice.window),
-                        "snap": snap(choice.window.start, len(curve)),
+                        "snap": snap(choice.window, len(curve)),
                         "empty_suffix": choice.empty_suffix,
                     }
                 )

@@ -32,9 +32,14 @@ def nine_windows(layers: int) -> dict[str, Window]:
     return found
 
 
-def snap(start: int, layers: int) -> str:
-    """The sliding window that a chosen one is called by: the one whose start is nearest, in parts of the depth."""
-    return min(NINE, key=lambda name: abs(int(name.split("-")[0]) / 100 - start / layers))
+def snap(window: Window, layers: int) -> str:
+    """The sliding window that a chosen one is called by: the nearest start by depth, then the nearest end."""
+
+    def distance(name: str) -> tuple[float, float]:
+        start, stop = (int(part) / 100 for part in name.split("-"))
+        return round(abs(start - window.start / layers), 9), round(abs(stop - (window.stop or layers) / layers), 9)
+
+    return min(NINE, key=distance)
 
 
 def sweep_windows(lab: Lab) -> Cells:
@@ -72,7 +77,7 @@ def layer_curve(lab: Lab) -> Outcome:
         "median": choice.median,
         "l_star": choice.boundary,
         "window": str(choice.window),
-        "snap": snap(choice.window.start, layers),
+        "snap": snap(choice.window, layers),
         "empty_suffix": choice.empty_suffix,
         "window_that_sap_uses_here": {"window": str(lab.bound.window), "source": lab.bound.origin["source"]},
         "best_of_nine_windows": best,

@@ -64,4 +64,6 @@ def test_sliding_windows_are_a_fifth_of_the_depth_in_whole_layers() -> None:
 
 def test_the_papers_windows_snap_as_it_says() -> None:
     for row in paper.printed()["sr_guided_windows"]:
-        assert snap(row["window"][0], row["layers"]) == row["snap"], row["model"]
+        first, last = row["window"]
+        assert snap(Window(first, last + 1), row["layers"]) == row["snap"], row["model"]
+    assert snap(Window(6, 8), 8) == "80-100", "between two starts the end decides"

@@ -17,7 +17,7 @@ const defaults = {
   facets: {}, // key -> the values shown; a missing key shows all
   columns: heads.filter((head) => !("extra" in head.dataset)).map((head) => head.dataset.key),
 };
-const ROOM = 200; // rows laid out at first: a thousand take a browser a third of a second, at every sort
+const ROOM = 150; // rows laid out at first: a thousand take a browser a third of a second, at every sort
 const FACETS = ["track", "status"].filter((key) => key in column);
 let state = structuredClone(defaults);
 

@@ -13,6 +13,8 @@ demo: install ## install, prove a method of one's own, and evaluate every method
 	@$(BIN)/harness check examples/contrast.py "adaptive(contrast)"
 	@echo; echo "— every built-in method on the embedded retriever and benchmark —"
 	@$(BIN)/harness evaluate --out runs/demo
+	@echo; echo "— the leaderboard, with this run on it —"
+	@$(BIN)/harness leaderboard --runs runs/demo --out runs/leaderboard
 
 real-pages: install ## Debian's R manuals and a real transformer, from PDF to leaderboard (apt-get install r-doc-pdf)
 	$(BIN)/python -m pip install --editable ".[minilm]"

@@ -113,7 +113,7 @@ def page_reader(backbone: Backbone, benchmark: Benchmark) -> PageReader:
             return image, lambda: image_hash(image)
 
         return read_image
-    if (texts := benchmark.texts) is None:
+    if (texts := benchmark.texts) is None or not any(map(str.strip, texts)):
         raise BenchmarkError(
             f"{backbone.card.name} reads the text of pages, and {benchmark.name} has none. `harness import` keeps the "
             "text of PDFs (of scans with --ocr); or choose a visual backbone"

@@ -63,9 +63,9 @@ def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
         if size > MAX_BYTES:
             raise TableError(f"{path.name} has {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} are read")
         texts = [_leaf(name, kind) for name, kind in form.items() if kind in ("text", "texts")]
-        file = pq.ParquetFile(path, read_dictionary=texts)
+        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
         _check_form(path, file, form)
-        table = file.read()
+        table = file.read(use_threads=False)  # these are small: handing them to threads takes longer
         table.validate(full=True)
     except OSError as error:
         raise TableError(f"{path.name} cannot be read: {error.strerror or error}") from error

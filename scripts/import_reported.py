@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import paper
+from harness.experiments import printed
 from harness.store.format import write_atomically
 from harness.submissions import pinned
 from harness.submissions.entry import FOLDER, submission_path
@@ -23,23 +24,8 @@ from harness.submissions.manifest import expected
 from harness.submissions.schema import Backbone, Benchmark, Cell, DataSet, Method, Origin, Submission, Track
 from harness.submissions.write import to_json
 
-BENCHMARKS = {"vidore_v1": "vidore-v1", "vidore_v2": "vidore-v2"}
-DATA_SETS = {
-    "ArxivQA": "VidoreArxivQARetrieval",
-    "DocVQA": "VidoreDocVQARetrieval",
-    "InfoVQA": "VidoreInfoVQARetrieval",
-    "TabFQuAD": "VidoreTabfquadRetrieval",
-    "TAT-DQA": "VidoreTatdqaRetrieval",
-    "Shift Project": "VidoreShiftProjectRetrieval",
-    "SynDocQA-AI": "VidoreSyntheticDocQAAIRetrieval",
-    "SynDocQA-Energy": "VidoreSyntheticDocQAEnergyRetrieval",
-    "SynDocQA-Gov": "VidoreSyntheticDocQAGovernmentReportsRetrieval",
-    "SynDocQA-Health": "VidoreSyntheticDocQAHealthcareIndustryRetrieval",
-    "ESG (Multi)": "Vidore2ESGReportsRetrieval",
-    "Econ. Reports": "Vidore2EconomicsReportsRetrieval",
-    "Biomed Lec.": "Vidore2BioMedicalLecturesRetrieval",
-    "ESG (Human)": "Vidore2ESGReportsHLRetrieval",
-}
+BENCHMARKS = {theirs: ours for ours, theirs in printed.BENCHMARKS.items()}
+DATA_SETS = {theirs: ours for ours, theirs in printed.DATA_SETS.items()}
 METHODS = {
     "sap": ("sap", "SAP", "Structural Anchor Pruning, SR-guided window", Track.subset, False),
     "random": ("random", "Random", "Random patches, as reported by the SAP paper", Track.subset, False),
@@ -113,8 +99,8 @@ def light_colpali() -> Iterator[Submission]:
 
 def _full(rows: Sequence[dict[str, Any]]) -> list[Cell]:
     """The full model's cells, one a data set: the tables repeat them in every row."""
-    printed = {row["dataset"]: row["full_ndcg_at_5"] for row in rows}
-    return [Cell(data_set=DATA_SETS[name], budget=1.0, ndcg={"5": value}) for name, value in printed.items()]
+    found = {row["dataset"]: row["full_ndcg_at_5"] for row in rows}
+    return [Cell(data_set=DATA_SETS[name], budget=1.0, ndcg={"5": value}) for name, value in found.items()]
 
 
 def _cell(row: dict[str, Any]) -> Cell:

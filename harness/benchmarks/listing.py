@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from pyarrow.parquet import ParquetFile
-
-from harness.benchmarks.embedded import NAMES, data_set_folders
+from harness.benchmarks.embedded import EMBEDDED
 from harness.benchmarks.known import CALIBRATION_SETS, cached, known
 
 CODES = {"english": "eng", "french": "fra"}
@@ -28,12 +27,11 @@ def rows() -> list[dict[str, Any]]:
 def _known(benchmark: str, task: str) -> dict[str, Any]:
     facts = known()["tasks"][task]
     subsets = facts["subsets"]
-    pages = {counts["pages"] for counts in subsets.values()}
-    one_corpus = len(subsets) == 1 or not task.startswith("JinaVDR")  # JinaVDR draws other pages for each language
+    pages = [counts["pages"] for counts in subsets.values()]
     return {
         "benchmark": benchmark,
         "task": task,
-        "pages": pages.pop() if one_corpus else sum(counts["pages"] for counts in subsets.values()),
+        "pages": pages[0] if facts["shared_corpus"] else sum(pages),
         "queries": sum(counts["queries"] for counts in subsets.values()),
         "languages": [code.partition("-")[0] for counts in subsets.values() for code in counts["languages"]],
         "revision": facts["revision"],
@@ -46,24 +44,17 @@ def _known(benchmark: str, task: str) -> dict[str, Any]:
 
 
 def _embedded() -> list[dict[str, Any]]:
-    found = []
-    for name, parts in NAMES.items():
-        for folder in data_set_folders(name) if parts == (name,) else []:
-            files = {
-                part: [ParquetFile(file) for file in sorted((folder / part).glob("test-*.parquet"))]
-                for part in ("corpus", "queries")
-            }
-            count = {part: sum(file.metadata.num_rows for file in group) for part, group in files.items()}
-            spoken = {str(row) for file in files["queries"] for row in file.read(columns=["language"])["language"]}
-            found.append(
-                {
-                    "benchmark": name,
-                    "task": folder.name,
-                    "pages": count["corpus"],
-                    "queries": count["queries"],
-                    "languages": [CODES[language] for language in sorted(spoken)],
-                    "revision": "",
-                    "cached": "yes",
-                }
-            )
-    return found
+    pinned = json.loads((EMBEDDED / "manifest.json").read_text(encoding="utf-8"))
+    return [
+        {
+            "benchmark": benchmark,
+            "task": name,
+            "pages": facts["pages"],
+            "queries": facts["queries"],
+            "languages": [CODES[language] for language in facts["languages"]],
+            "revision": "",
+            "cached": "yes",
+        }
+        for benchmark, data_sets in pinned.items()
+        for name, facts in ((name, entry["counts"]) for name, entry in data_sets.items())
+    ]

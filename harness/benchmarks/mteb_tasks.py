@@ -1,7 +1,7 @@
 """Benchmarks through mteb's own task classes, which load data sets at their pinned revisions; nothing is read twice.
 
 A task with one corpus for all its languages (ViDoRe v2, v3) is one data set whose queries carry a language. Where
-languages have pages of their own (some of JinaVDR) each is a data set, and averages are taken over a task first.
+languages have pages of their own (four tasks of JinaVDR) each is a data set, since a query ranks its own corpus only.
 Page ids are mteb's; query ids too, with the language before them where there are several.
 """
 

@@ -99,9 +99,9 @@ def _as_pinned(task: Benchmark, folder: Path) -> Benchmark:
     """An embedded data set, compared with the manifest beside it."""
     benchmark, name = folder.parent.name, folder.name
     pinned = json.loads((EMBEDDED / "manifest.json").read_text(encoding="utf-8"))[benchmark][name]
-    differs = [f"{part} hash to {task.content[part]}, {pinned[part]} is pinned" for part in pinned]
-    wrong = tuple(text for text, part in zip(differs, pinned, strict=True) if task.content[part] != pinned[part])
-    return replace(task, name=f"{benchmark}/{name}", differs=wrong)
+    wrong = [(part, found, pinned[part]) for part, found in task.content.items() if found != pinned[part]]
+    differs = tuple(f"{part} hash to {found}, {expected} is pinned" for part, found, expected in wrong)
+    return replace(task, name=f"{benchmark}/{name}", differs=differs)
 
 
 def _is_embedded(folder: Path) -> bool:

@@ -109,6 +109,8 @@ def evaluate(
     else:
         _show(settings, found.rows)
         output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
+        if mteb_results:
+            output.print(f"mteb's own result files: {escape(str(mteb_results))}", soft_wrap=True)
         place = shlex.quote(str(folder))
         people.print(
             f"[dim]next[/]: harness leaderboard --runs {escape(place)} --open   [dim]see it[/]\n"
@@ -186,7 +188,7 @@ def _show_native(rows: list[dict]) -> None:
         "kept": "kept",
         "ndcg": "NDCG@5",
         "retention": "retention \\[95 %]",
-        "gap": "native −",
+        "gap": "native minus it",
     }
     shown = []
     for row in rows:

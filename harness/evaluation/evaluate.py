@@ -54,8 +54,6 @@ def evaluate(
     config: Config, places: Places, progress: Progress, say: Callable[[str], None] = lambda text: None
 ) -> Evaluation:
     """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
-    if places.mteb_results and config.profile == NATIVE:
-        raise PruneBoardError("mteb is handed visual tokens only; leave out --mteb-results or --profile native")
     suite = load_suite(config.benchmark)
     methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
@@ -88,8 +86,7 @@ def evaluate(
         from harness.mteb_bridge import write_results
 
         able = [m for m in methods if m.text not in failures]
-        settings = config.budgets, config.seed, places.workers
-        write_results(places.mteb_results, suite.tasks, stores, able, *settings, progress)
+        write_results(places.mteb_results, suite.tasks, stores, able, config, places.workers, progress)
     return Evaluation(run, rows, failures, suite.remarks())
 
 

@@ -94,7 +94,7 @@ def peak_memory(lab: Lab) -> Outcome:
             line(axes, [row["tokens"] for row in here], [row["extra_mb"] for row in here], look[way], way)
         axes.set_yscale("log")
         axes.set_xlabel("tokens of a page")
-        axes.set_ylabel("peak memory above the loaded model [MB, log scale]")
+        axes.set_ylabel("peak memory above the\nloaded model [MB, log scale]")
         legend(figure, axes, 2)
 
     facts = {"paper_gpu_gb_colqwen2": paper.printed()["peak_gpu_memory_gb_colqwen2"]}

@@ -53,7 +53,8 @@ def docpruner_native(lab: Lab) -> Outcome:
                 for name, x, y in (("DocPruner, ", "realised", "docpruner"), ("SAP beside ", "sap_realised", "sap")):
                     points = sorted((row[x], row[y]) for row in here)
                     label = f"{name}{kind}"
-                    line(axes, [p[0] for p in points], [p[1] for p in points], look[label], label)
+                    size = 5 if kind == STATISTICS[True] else 9  # both are seen where they coincide
+                    line(axes, [p[0] for p in points], [p[1] for p in points], look[label], label, markersize=size)
             axes.set_xlabel("realised keep ratio [fraction of vectors]")
         places[0].set_ylabel(RETENTION)
         legend(figure, places[0], 2)

@@ -148,7 +148,8 @@ def sap_adaptive(lab: Lab) -> Outcome:
             "fixed_realised": fixed["realised"],
             "drift": ours["drift"],
         }
-        for table in paper.of_model("sap_adaptive_vs_fixed_v2", name) if group == "vidore-v2" else []:
+        whole = group == "vidore-v2" and fixed["data_sets"] == printed.SIZES[group]
+        for table in paper.of_model("sap_adaptive_vs_fixed_v2", name) if whole else []:
             adaptive, plain = table[f"g{round(100 * budget):03d}"]
             row |= {"paper_adaptive": adaptive, "paper_fixed": plain, "difference": ours["retention"] - adaptive}
         rows.append(row)

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 from PIL import Image
 
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.folder import Benchmark, read_folder
 from pruners.core.errors import PruneBoardError
 
 from .benchmark import BENCHMARKS, Dataset, Recipe, build
@@ -81,8 +81,8 @@ def read(folder: Path) -> Content:
     return Content(images, tables["queries"], qrels)
 
 
-def manifest(root: Path = DATA) -> dict[str, dict[str, dict[str, str]]]:
-    """Benchmark -> dataset -> the sha256 of its corpus, queries and qrels."""
+def manifest(root: Path = DATA) -> dict[str, dict[str, dict[str, Any]]]:
+    """Benchmark -> dataset -> the sha256 of its corpus, queries and qrels, and its counts, to be listed by."""
     return json.loads((root / "manifest.json").read_text())
 
 
@@ -101,11 +101,16 @@ def write_all(root: Path = DATA) -> None:
 
 def pin(root: Path = DATA) -> None:
     """Write the manifest of the files that are there."""
-    hashes: dict[str, dict[str, dict[str, str]]] = {}
+    pinned: dict[str, dict[str, dict[str, Any]]] = {}
     for benchmark, recipe in recipes():
-        content = read_folder(folder_of(benchmark, recipe.name, root)).content
-        hashes.setdefault(benchmark, {})[recipe.name] = dict(content)
-    (root / "manifest.json").write_text(json.dumps(hashes, indent=2) + "\n")
+        task = read_folder(folder_of(benchmark, recipe.name, root))
+        pinned.setdefault(benchmark, {})[recipe.name] = {**task.content, "counts": counts(task)}
+    (root / "manifest.json").write_text(json.dumps(pinned, indent=2) + "\n")
+
+
+def counts(task: Benchmark) -> dict[str, Any]:
+    languages = sorted(set(task.languages.values()))
+    return {"pages": len(task.page_ids), "queries": len(task.queries), "languages": languages}
 
 
 def _write(content: Content, benchmark: str, recipe: Recipe, folder: Path) -> None:

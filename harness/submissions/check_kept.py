@@ -18,8 +18,11 @@ from pruners.core.budget import keep_count
 def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Judged], notes: Notes) -> None:
     """The rows are whole, their counts possible, and their sums what the cells say."""
     kept: dict[tuple[str, float], list[np.ndarray]] = {}
-    for row in table.to_pylist():
-        kept.setdefault((row["data_set"], row["budget"]), []).append(np.array(row["kept"], np.int64))
+    lists = table["kept"].combine_chunks()
+    flat, ends = lists.flatten().to_numpy().astype(np.int64), np.cumsum(lists.value_lengths().to_numpy())
+    counts = np.split(flat, ends)[: len(ends)]
+    for name, budget, row in zip(table["data_set"].to_pylist(), table["budget"].to_pylist(), counts, strict=True):
+        kept.setdefault((name, budget), []).append(row)
     cells: dict[tuple[str, float], list[tuple[int, Cell]]] = {}
     for i, cell in enumerate(submission.cells):
         cells.setdefault((cell.data_set, cell.budget), []).append((i, cell))

@@ -21,10 +21,11 @@ from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.entry import printable
 from harness.submissions.pinned import Judged
 from harness.submissions.problems import Notes
-from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, ndcg, pair_mean, rankings
+from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import TOP, PerQuery
 from harness.submissions.schema import Cell, Submission
 
+HEADLINE = CUTOFFS.index(5)
 FEW_QUERIES = 10  # so few rankings may coincide at two budgets
 Blocks = dict[tuple[str, float], np.ndarray]
 """(data set, budget) -> rows of the table as `[trials, queries]`, queries in the order of the pinned qrels."""
@@ -47,8 +48,11 @@ def check_per_query(
     before = len(notes.found)
     _check_values(table, notes)
     stated = {(cell.data_set, cell.budget) for cell in submission.cells}
-    pairs = np.unique(np.stack([table.data_set.codes, table.budget]), axis=1).T
-    held = {(table.data_set.names[int(code)], float(budget)) for code, budget in pairs}
+    held = {
+        (name, float(budget))
+        for code, name in enumerate(table.data_set.names)
+        for budget in np.unique(table.budget[table.data_set.codes == code])
+    }
     for name, budget in sorted(held ^ stated):
         what = "the cells have them, the rows not" if (name, budget) in stated else "the rows have them, the cells not"
         notes.error("per_query", f"{printable(name)} at {budget:g}: {what}", AGAIN)
@@ -60,7 +64,7 @@ def check_per_query(
         blocks |= _blocks(submission, table, name, ranked, judged[name], notes)
     if len(notes.found) > before:
         return None
-    again = {k: values.copy() for k, values in table.ndcg.items()}
+    again = np.stack([table.ndcg[k] for k in CUTOFFS])
     for name, ranked in found.items():
         _recompute(table, name, ranked, judged[name], again, notes)
         _warn_reused(submission, name, table, blocks, notes)
@@ -71,8 +75,9 @@ def check_per_query(
             notes.error(where(i, cell), "has no rows in the table of queries", AGAIN)
             continue
         cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set], notes))
-        headline[cell.data_set, cell.language, cell.budget] = again[5][rows].mean(0)
-    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), table.frame(again), headline)
+        headline[cell.data_set, cell.language, cell.budget] = again[HEADLINE, rows].mean(0)
+    per_query = table.frame(dict(zip(CUTOFFS, again, strict=True)))
+    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), per_query, headline)
 
 
 def _check_values(table: PerQuery, notes: Notes) -> None:
@@ -138,11 +143,10 @@ def _check_rankings(table: PerQuery, field: str, found: Rankings, judged: Judged
         notes.error(f"{field}.top_10", f"{repeated} rankings name a page twice", AGAIN)
 
 
-def _recompute(
-    table: PerQuery, name: str, found: Rankings, judged: Judged, again: dict[int, np.ndarray], notes: Notes
-) -> None:
-    """Put the recomputed NDCG into `again`; say where it is not what was stored."""
-    computed = ndcg(found, judged)
+def _recompute(table: PerQuery, name: str, found: Rankings, judged: Judged, again: np.ndarray, notes: Notes) -> None:
+    """Put the recomputed NDCG into `again [cutoffs, rows]`; say where it is not what was stored."""
+    gained = gains(found, judged)
+    computed = ndcg(gained, found, judged)
     for k in RANKED:
         stored = table.ndcg[k][found.rows]
         if (off := np.abs(stored - computed[k]) > TOLERANCE).any():
@@ -151,20 +155,21 @@ def _recompute(
             what = f"{off.sum()} rows differ from their rankings, the first is query {query}: "
             what += f"{stored[first]:.5f} stored, {computed[k][first]:.5f} computed"
             notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
-        again[k][found.rows] = computed[k]
+        again[CUTOFFS.index(k), found.rows] = computed[k]
     for k in DEEPER:
         stored = table.ndcg[k][found.rows]
-        low, high = deeper_bounds(found, judged, k)
+        low, high = deeper_bounds(gained, found, judged, k)
         if wrong := int(((stored < low - TOLERANCE) | (stored > high + TOLERANCE)).sum()):
             what = f"{wrong} rows cannot be, given their first ten pages"
             notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
 
 
 def _check_cell(
-    i: int, cell: Cell, rows: np.ndarray, table: PerQuery, again: Mapping[int, np.ndarray], judged: Judged, notes: Notes
+    i: int, cell: Cell, rows: np.ndarray, table: PerQuery, again: np.ndarray, judged: Judged, notes: Notes
 ) -> Cell:
     """The cell with the figures that its rows `[trials, queries]` give."""
-    found: dict[Any, float] = {str(k): float(again[k][rows].mean()) for k in CUTOFFS}
+    figures = again[:, rows]
+    found: dict[Any, float] = {str(k): value for k, value in zip(CUTOFFS, figures.mean((1, 2)).tolist(), strict=True)}
     for k, value in found.items():
         if k not in cell.ndcg or abs(cell.ndcg[k] - value) > TOLERANCE:
             what = f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}"
@@ -175,7 +180,7 @@ def _check_cell(
         if not abs(cell.score_retention - value) <= TOLERANCE:  # also where a query has none
             what = f"is {cell.score_retention}, its queries give {value:.5f}"
             notes.error(f"{where(i, cell)}.score_retention", what, AGAIN)
-    deviation = float(np.std(again[5][rows].mean(1)))
+    deviation = float(np.std(figures[HEADLINE].mean(1)))
     if abs(cell.trial_deviation - deviation) > TOLERANCE:
         what = f"is {cell.trial_deviation}, its trials give {deviation:.5f}"
         notes.error(f"{where(i, cell)}.trial_deviation", what, AGAIN)

@@ -128,11 +128,8 @@ def check_content(submission: Submission, pinned: Pinned, notes: Notes) -> None:
 def check_size(submission: Submission, notes: Notes) -> None:
     """Budgets that were missed, and indexes smaller than their vectors."""
     method, dim = submission.method, submission.backbone.dim
-    budgets = {(c.data_set, c.budget): c.realised for c in submission.cells if c.budget < 1 and c.realised is not None}
-    for (name, budget), realised in budgets.items():
-        if method.adaptive and drifted(realised, budget):
-            what = f"an adaptive method kept {realised:.4f} at {budget:g}"
-            notes.warn(f"cells ({printable(name)} at {budget:g}).realised", what, "read it beside its realised budget")
+    if method.adaptive:
+        _warn_of_drift(submission, notes)
     for i, cell in enumerate(submission.cells):
         if None in (dim, cell.bytes_per_page, cell.vectors_per_page) or method.track is Track.quantised:
             continue
@@ -140,6 +137,20 @@ def check_size(submission: Submission, notes: Notes) -> None:
         if (cell.bytes_per_page or 0) < least * (1 - TOLERANCE):
             what = f"{cell.bytes_per_page:.1f} bytes a page cannot hold its vectors: float16 needs {least:.1f}"
             notes.warn(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less")
+
+
+def _warn_of_drift(submission: Submission, notes: Notes) -> None:
+    """One line for each budget that was missed."""
+    kept: dict[float, dict[str, float]] = {}
+    for cell in submission.cells:
+        if cell.budget < 1 and cell.realised is not None:
+            kept.setdefault(cell.budget, {})[cell.data_set] = cell.realised
+    for budget, by_data_set in kept.items():
+        off = {name: realised for name, realised in by_data_set.items() if drifted(realised, budget)}
+        if off:
+            worst = max(off, key=lambda name: abs(off[name] - budget))
+            what = f"missed on {len(off)} of {len(by_data_set)} data sets, most on {printable(worst)}: {off[worst]:.4f}"
+            notes.warn(f"cells (budget {budget:g}).realised", what, "read its figures beside its realised budget")
 
 
 def check_official(submission: Submission, pinned: Pinned, notes: Notes) -> None:

@@ -15,8 +15,8 @@ MEASURED = ("format", "claim", "benchmark", "backbone", "method", "cells", "per_
 
 
 def content_id(submission: Submission) -> str:
-    """The id that belongs to this content."""
-    content = submission.model_dump(mode="json", include=set(MEASURED))
+    """The id that belongs to this content. Defaults are left out, so that a new optional field changes no old id."""
+    content = submission.model_dump(mode="json", include=set(MEASURED), exclude_defaults=True)
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

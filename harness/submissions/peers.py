@@ -126,7 +126,7 @@ def _compare_group(cells: Sequence[_Cell], full: _Cell) -> None:
         if other is not None and other != i and found.difference(i, other).high < 0:
             gap = found.difference(i, other)
             what = f"{-gap.value:.1f} points of retention below random at the same budget"
-            cell.peer.notes.warn(field, what, "the order of scores may be reversed")
+            cell.peer.notes.warn(field, what, "so weak, or is the order of its scores reversed?")
 
 
 def _warn_of_other_full_models(

@@ -48,21 +48,18 @@ class Judged:
         return np.array([self.languages.get(query, "") for query in self.queries], dtype=object)
 
     @cached_property
-    def grades(self) -> tuple[np.ndarray, np.ndarray]:
-        """`query · pages + page`, sorted, and the grade of each such pair."""
-        pairs = sorted(
-            (i * len(self.page_ids) + self.pages[page], grade)
-            for query, i in self.queries.items()
-            for page, grade in self.qrels[query].items()
-            if grade > 0
-        )
-        keys, grades = zip(*pairs, strict=True)
-        return np.array(keys, np.int64), np.array(grades, np.float64)
+    def grades(self) -> np.ndarray:
+        """`[queries, pages + 1]`: the last column is that of no page."""
+        table = np.zeros((len(self.queries), len(self.page_ids) + 1), np.int16)
+        for query, i in self.queries.items():
+            for page, grade in self.qrels[query].items():
+                table[i, self.pages[page]] = max(grade, 0)
+        return table
 
     @cached_property
     def relevant(self) -> np.ndarray:
         """Relevant pages of each query."""
-        return np.bincount(self.grades[0] // len(self.page_ids), minlength=len(self.queries))
+        return (self.grades > 0).sum(1)
 
     def ideal(self, cutoff: int) -> np.ndarray:
         """The best possible DCG of each query."""

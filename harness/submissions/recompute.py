@@ -38,30 +38,27 @@ def rankings(table: PerQuery, name: str, judged: Judged) -> Rankings:
     return Rankings(rows, query_at[table.query.codes[rows]], page_at[table.top.codes[rows]])
 
 
-def ndcg(found: Rankings, judged: Judged) -> dict[int, np.ndarray]:
+def gains(found: Rankings, judged: Judged) -> np.ndarray:
+    """Grades of the ranked pages `[rows, 10]`; 0 for pages that are not judged, or not known."""
+    return judged.grades[found.query[:, None], found.top]  # -1 reaches the column of no page
+
+
+def ndcg(gained: np.ndarray, found: Rankings, judged: Judged) -> dict[int, np.ndarray]:
     """NDCG at the cutoffs that stored rankings reach, one value a row."""
-    reached = (_gains(found, judged) * _DISCOUNTS[:TOP]).cumsum(1)
+    reached = (gained * _DISCOUNTS[:TOP]).cumsum(1)
     return {k: reached[:, k - 1] / judged.ideal(k)[found.query] for k in RANKED}
 
 
-def deeper_bounds(found: Rankings, judged: Judged, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
+def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judged, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
     """What NDCG at 50 or 100 can be, given the first ten pages: all else irrelevant, or all that is left follows."""
-    gains = _gains(found, judged)
-    reached = (gains * _DISCOUNTS[:TOP]).sum(1)
+    reached = (gained * _DISCOUNTS[:TOP]).sum(1)
     ideal = judged.ideal(cutoff)[found.query]
-    left = np.maximum(judged.relevant[found.query] - (gains > 0).sum(1), 0)
+    left = np.maximum(judged.relevant[found.query] - (gained > 0).sum(1), 0)
     behind = np.concatenate([[0], _DISCOUNTS[TOP:cutoff].cumsum()])
-    best = reached + judged.grades[1].max() * behind[np.minimum(left, cutoff - TOP)]
+    best = reached + judged.grades.max() * behind[np.minimum(left, cutoff - TOP)]
     return reached / ideal, np.minimum(best / ideal, 1)
 
 
 def pair_mean(per_query: np.ndarray, pairs: np.ndarray) -> float:
     """Score Retention over gold pairs from its means by query; exact where no pair was left out."""
     return float(np.dot(per_query, pairs) / pairs.sum())
-
-
-def _gains(found: Rankings, judged: Judged) -> np.ndarray:
-    keys, grades = judged.grades
-    wanted = found.query[:, None] * len(judged.page_ids) + found.top
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where((found.top >= 0) & (keys[at] == wanted), grades[at], 0.0)

@@ -10,17 +10,9 @@ from __future__ import annotations
 
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    SerializerFunctionWrapHandler,
-    StringConstraints,
-    model_serializer,
-)
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 _LINE = r"^[^\u0000-\u001F\u007F-\u009F\u2028\u2029]*$"  # one line: no control characters, which a terminal would obey
 _LINES = r"^[^\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029]*$"
@@ -91,12 +83,6 @@ class DataSet(Strict):
     """Content hash of the queries."""
     qrels: Hash | None = None
     """Content hash of the relevance judgements. It can be computed again from `qrels.parquet`."""
-
-    @model_serializer(mode="wrap")
-    def _without_texts(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Most corpora have no texts; the field is then left out, in files and in what ids are made of."""
-        fields = dump(self)
-        return {name: value for name, value in fields.items() if name != "page_texts" or value is not None}
 
 
 class Benchmark(Strict):

@@ -90,7 +90,9 @@ class Run:
     @property
     def submittable(self) -> tuple[str, ...]:
         """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
-        return tuple(text for text, facts in self.methods.items() if not (facts["native"] or facts["partner_of"]))
+        return tuple(
+            text for text, facts in self.methods.items() if not (facts.get("native") or facts.get("partner_of"))
+        )
 
     def pinned(self) -> pinned.Pinned:
         """The benchmark of the run, with its relevance."""

@@ -23,7 +23,7 @@ def harness(*args: str, cwd: Path | None = None, **env: str) -> subprocess.Compl
 
 LIGHT = [
     *(["--help"], ["check", "--help"], ["evaluate", "--help"]),
-    *(["list", what] for what in ("pruners", "backbones", "benchmarks", "budgets")),
+    *(["list", what] for what in ("pruners", "backbones", "benchmarks", "budgets", "experiments")),
 ]
 
 

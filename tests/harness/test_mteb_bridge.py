@@ -6,7 +6,6 @@ import harness.compat  # noqa: F401
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from harness.backbones import registry
 from harness.backbones.contract import Options
 from harness.benchmarks.folder import Benchmark, read_folder
 from harness.encode import encode
+from harness.evaluation.config import Config
 from harness.evaluation.methods import COMPOSITIONS, Method, choose_methods, prepare
+from harness.evaluation.native import add_partners
 from harness.evaluation.results import TaskEvaluator
 from harness.evaluation.scores import INDEX_BITS, Job, TaskScores, gold_queries, load_queries, score_task
 from harness.progress import quiet
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.slow
 BUDGETS = (0.05, 0.1, 0.25)
 CUTOFFS = (1, 5, 10, 50, 100)
 SEED = 42
-OLD_TWINS = 6  # as `write_layout` repeats pages
+TWINS = 6  # as `write_layout` repeats pages
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,15 @@ def test_the_scores_are_those_of_plain_max_sim_and_of_replay(scored, layout):
         again = replay(data.task, data.store, method.pruner, BUDGETS[1], seed=SEED)
         assert np.abs(again._indexes[0].scores - data.scores.by_method[method.text][0, 1]).max() < 1e-5
     assert again.mteb_model_meta.experiment_kwargs["budget"] == BUDGETS[1]
+    native = replay(data.task, data.store, None, profile="native")  # the toy has no prompt: nothing is added
+    assert (native._indexes[0].scores == data.scores.full).all()
+    assert native.mteb_model_meta.experiment_kwargs["indexed"] == "native"
 
 
 def test_the_data_has_ties_that_move_ndcg(scored):
     """Pages that look alike score alike, and their order, by descending id, counts."""
     data = scored["v1"]
-    twin = {f"corpus-test-{i}": f"corpus-test-{110 - OLD_TWINS + i}" for i in range(OLD_TWINS)}
+    twin = {f"corpus-test-{i}": f"corpus-test-{110 - TWINS + i}" for i in range(TWINS)}
     at = {page: i for i, page in enumerate(data.task.page_ids)}
     scores = data.scores.by_method["sap"][0, 1]
     assert all((scores[:, at[a]] == scores[:, at[b]]).all() for a, b in twin.items())
@@ -176,19 +180,26 @@ def test_files_are_mteb_s_own_and_mteb_reads_them_back(scored, tmp_path):
 
     from harness.mteb_bridge import write_results
 
-    chosen = [m for m in scored["v2"].methods if m.text in ("sap", "oracle")] + choose_methods(["random"], trials=2)
+    native = add_partners(choose_methods(["docpruner(z=0)"], 1), ["ink"], 1)
+    chosen = [m for m in scored["v2"].methods if m.text in ("sap", "oracle")]
+    chosen += [*choose_methods(["random"], trials=2), *native]
     own = replace(scored["v2"].task, name="my pages", task="")  # no task of mteb's: one is made around it
-    write_results(tmp_path, [own], {own.name: scored["v2"].store}, chosen, (0.1, 0.25), SEED, 1, quiet)
+    config = Config(budgets=(0.1, 0.25), seed=SEED)
+    write_results(tmp_path, [own], {own.name: scored["v2"].store}, chosen, config, 1, quiet)
     experiments = {}
     for path in tmp_path.rglob("model_meta.json"):
         about = json.loads(path.read_text())["experiment_kwargs"]
         experiments[(about["pruner"], about["budget"], about.get("trial"))] = path.with_name("my_pages.json")
         assert about["seed"] == SEED
         assert about["indexed"] == "visual"
+    kept = {pruner: budget for pruner, budget, _ in experiments if pruner in ("docpruner(z=0.0)", "ink")}
+    assert 0 < kept["docpruner(z=0.0)"] < 1  # a native method's own ratio, and that of its partner
+    assert kept["ink"] == pytest.approx(kept["docpruner(z=0.0)"], abs=0.02)
     assert set(experiments) == {
         ("none", 1.0, None),
         *(("random", budget, trial) for budget in (0.1, 0.25) for trial in (0, 1)),
         *(("sap(layers=1-2)", budget, None) for budget in (0.1, 0.25)),
+        *((text, ratio, None) for text, ratio in kept.items()),
     }  # a diagnostic is no retriever
     result = mteb.TaskResult.from_disk(experiments["sap(layers=1-2)", 0.1, None])
     frame = scored["v2"].evaluator.method(next(m for m in chosen if m.text == "sap"), BUDGETS, scored["v2"].scores)
@@ -210,4 +221,4 @@ def test_a_retriever_that_mteb_knows_is_described_as_mteb_does(scored):
     assert (meta.name, meta.revision) == ("vidore/colqwen2-v1.0", store.manifest.identity["backbone"]["revision"])
     assert "VidoreDocVQARetrieval" in meta.training_datasets
     assert meta.experiment_name == "budget_0.1__pruner_sap"
-    assert str(Path("/")) not in (model_meta(store, {}).name or "").replace("pruneboard/", "")
+    assert model_meta(store, {}).name == "pruneboard/toy"  # no path of a local checkpoint

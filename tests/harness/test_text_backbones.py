@@ -7,6 +7,7 @@ import harness.compat  # noqa: F401
 import itertools
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ from tests.harness.benchmark_folder import write_benchmark
 from tests.harness.importing.tiny_pdf import write_pdf
 
 SHORT = "The R environment is an integrated suite of software facilities, for data manipulation."
-LONG = " ".join(f"Line {i} says that vector {i * 7} holds {i % 13} values." for i in range(150))
+LONG = " ".join(f"Line {i} says that vector {i * 7} holds {i % 13} values." for i in range(100))
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +84,9 @@ def test_signals_are_those_of_eager_attention(backbone):
 def test_a_long_page_is_read_to_its_end_in_overlapping_windows(backbone):
     (page,) = backbone.encode_pages([LONG])
     tokens = tokens_of(backbone, LONG)
-    assert len(page.vectors) == len(tokens) > 1500
+    assert len(page.vectors) == len(tokens) > 900
     cls, sep = backbone.before[0], backbone.after[0]
-    for start, stop, first, last in windows(len(tokens), 510)[1:3]:
+    for start, stop, first, last in windows(len(tokens), 510)[1:]:
         maps = eager_attention(backbone, [cls, *tokens[start:stop], sep])
         taken = slice(first - start, last - start)
         wanted = maps[:, :, 1:-1, 1:-1].sum(2).mean(1)[:, taken]
@@ -238,6 +239,8 @@ def test_a_benchmark_without_text_is_refused_by_name(backbone, tmp_path):
     benchmark = read_folder(write_benchmark(tmp_path / "pictures"))
     with pytest.raises(BenchmarkError, match="pictures has none"):
         encode(backbone, benchmark, tmp_path / "stores")
+    with pytest.raises(BenchmarkError, match="pictures has none"):  # images, imported without OCR
+        encode(backbone, replace(benchmark, texts=("", " ") * 5), tmp_path / "stores")
     assert not (tmp_path / "stores").exists()
 
 

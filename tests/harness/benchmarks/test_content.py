@@ -13,6 +13,7 @@ from harness.benchmarks import suite
 from harness.benchmarks.content import content_hashes
 from harness.benchmarks.embedded import EMBEDDED
 from harness.benchmarks.known import cached_revision, differences, known
+from harness.benchmarks.listing import rows
 
 PAGES, FILES = ("a", "b"), ("1", "2")
 QUERIES, LANGUAGES = {"q": "who?", "r": "what?"}, {"q": "english", "r": "french"}
@@ -105,3 +106,17 @@ def test_a_wrong_name_is_met_with_the_nearest_right_one():
 def test_remarks_name_queries_without_text():
     task = replace(suite.load_suite("minidocs-v2").tasks[0], dropped_queries=3)
     assert suite.Suite("x", (task,)).remarks() == ["minidocs-v2/briefs: 3 queries have no text, left out"]
+
+
+def test_the_list_has_every_task_with_its_pages_counted_once():
+    found = {row["task"]: row for row in rows()}
+    esg = found["Vidore2ESGReportsRetrieval"]
+    assert (esg["benchmark"], esg["pages"], esg["queries"]) == ("vidore-v2", 1538, 4 * 57)
+    assert esg["languages"] == ["fra", "spa", "eng", "deu"]
+    assert len(esg["revision"]) == 40
+    assert esg["cached"] in ("yes", "no", "another revision")
+    assert found["JinaVDRAirbnbSyntheticRetrieval"]["pages"] == 10 * 1000  # other pages in each of ten languages
+    assert found["Vidore3NuclearRetrieval"]["benchmark"] == ""  # not public
+    assert found["VidoreDocVQARetrieval"]["colpali_in_domain"] is True
+    assert found["VidoreTabfquadRetrieval"]["languages"] == ["fra"]
+    assert sum(row["benchmark"] == "vidore-v1" for row in rows()) == 10

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from harness.calibration.window import choose_window, layer_curve
+from harness.calibration.window import choose_window, layer_curve, pair_retention
 from pruners import Page, Window, synthetic_page
 
 
@@ -77,3 +77,19 @@ def test_the_curve_equals_a_transcription_of_the_algorithm() -> None:
             sums[layer] += similarity[:, top].max(1).sum() / full
     assert left_out == 4 - used
     np.testing.assert_allclose(curve, np.array(sums) / used, atol=1e-6)
+
+
+def test_ratios_belong_to_their_pairs_whatever_their_order_and_however_many_queries_a_page_has() -> None:
+    store, gammas = FakeStore(), (0.3, 0.1)
+    pairs = [(1, 3), (0, 0), (1, 1), (0, 3), (1, 0), (2, 2)]
+    ratios = pair_retention(store, pairs, lambda page: page.signals["indegree"][:2], gammas)
+    assert ratios.shape == (6, 2, 2)
+    for place, (page_index, query_index) in enumerate(pairs):
+        page, query = store.pages[page_index], store.queries[query_index].double()
+        full = (query @ page.vectors.double().T).amax(1).sum()
+        for layer in range(2):
+            for g, gamma in enumerate(gammas):
+                top = np.argsort(-page.signals["indegree"][layer].numpy(), kind="stable")[: math.ceil(gamma * 42)]
+                kept = (query @ page.vectors[top].double().T).amax(1).sum()
+                expected = float(kept / full) if full > 0 else math.nan
+                assert ratios[place, layer, g] == pytest.approx(expected, abs=1e-5, nan_ok=True)

@@ -157,6 +157,25 @@ def test_the_folder_loads_with_the_datasets_library(pdfs, tmp_path):
     assert len(parts["qrels"]) == 5
 
 
+@pytest.mark.slow
+def test_mteb_reads_the_folder_as_we_do(pdfs, tmp_path, datasets_cache):
+    from harness.benchmarks.mteb_tasks import from_task
+    from tests.harness.benchmarks.local_tasks import local_task
+
+    import_outlines([pdfs], tmp_path / "OwnPages", SETTINGS)
+    ours = read_folder(tmp_path / "OwnPages")
+    task = local_task("VidoreArxivQARetrieval", tmp_path / "OwnPages")
+    task.load_data()
+    (theirs,) = from_task(task)
+    named = {f"corpus-test-{page}": page for page in ours.page_ids}  # mteb's names for them
+    asked = {f"query-test-{query}": query for query in ours.queries}
+    assert [named[page] for page in theirs.page_ids] == list(ours.page_ids)
+    assert {asked[query]: text for query, text in theirs.queries.items()} == ours.queries
+    judged = {asked[q]: {named[page]: grade for page, grade in row.items()} for q, row in theirs.qrels.items()}
+    assert judged == ours.qrels
+    assert theirs.file_hashes == ours.file_hashes
+
+
 def test_the_command_says_what_was_left_out(pdfs, tmp_path):
     arguments = ["import", str(pdfs), "--queries", "outline", "--dpi", "72", "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(app, arguments)

@@ -5,7 +5,7 @@ import pytest
 
 from harness.metrics.ranking import Evaluator, ranked_ids
 from harness.submissions.pinned import Judged
-from harness.submissions.recompute import DEEPER, RANKED, deeper_bounds, ndcg, pair_mean, rankings
+from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import PerQuery, Texts
 
 
@@ -46,11 +46,11 @@ def judged_and_table(rng: np.random.Generator, pages: int, queries: int) -> tupl
 def test_ndcg_from_stored_rankings_is_trec_evals(pages: int) -> None:
     judged, table, measured = judged_and_table(np.random.default_rng(pages), pages, 60)
     found = rankings(table, "d", judged)
-    again = ndcg(found, judged)
+    again = ndcg(gains(found, judged), found, judged)
     for k in RANKED:
         assert np.abs(again[k] - measured[f"ndcg@{k}"]).max() < 1e-9
     for k in DEEPER:
-        low, high = deeper_bounds(found, judged, k)
+        low, high = deeper_bounds(gains(found, judged), found, judged, k)
         assert (low - 1e-9 <= measured[f"ndcg@{k}"]).all()
         assert (measured[f"ndcg@{k}"] <= high + 1e-9).all()
 
@@ -68,8 +68,10 @@ def test_a_case_by_hand() -> None:
         length=np.array([3]),
     )
     ideal = 3 + 2 / np.log2(3) + 1 / 2
-    assert ndcg(rankings(table, "d", judged), judged)[5][0] == pytest.approx((1 + 0 + 3 / 2) / ideal)
-    assert ndcg(rankings(table, "d", judged), judged)[1][0] == pytest.approx(1 / 3)
+    found: Rankings = rankings(table, "d", judged)
+    again = ndcg(gains(found, judged), found, judged)
+    assert again[5][0] == pytest.approx((1 + 0 + 3 / 2) / ideal)
+    assert again[1][0] == pytest.approx(1 / 3)
 
 
 def test_score_retention_counts_pairs_not_queries() -> None:

@@ -1,5 +1,6 @@
 """The schema: every field documented, exported as it is, strict about what it takes."""
 
+import hashlib
 import json
 from datetime import date
 from pathlib import Path
@@ -11,6 +12,7 @@ from harness.submissions.entry import FOLDER, printable, submission_path
 from harness.submissions.identity import MEASURED, content_id, with_id
 from harness.submissions.reference import field_tables, json_schema, with_field_tables
 from harness.submissions.schema import Backbone, Benchmark, Cell, DataSet, Method, Origin, Submission, Track
+from harness.submissions.write import to_json
 
 DOCS = Path(__file__).parents[3] / "docs" / "submissions.md"
 
@@ -79,6 +81,14 @@ def test_an_id_survives_being_written_and_read() -> None:
     )
     again = Submission.model_validate_json(made.model_dump_json())
     assert content_id(again) == made.id
+
+
+def test_the_id_is_a_hash_of_what_the_file_holds_so_a_new_optional_field_changes_no_old_id() -> None:
+    made = submission()
+    held = {name: value for name, value in json.loads(to_json(made)).items() if name in MEASURED}
+    text = json.dumps(held, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert content_id(made) == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert "null" not in text
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from conftest import Spoiled
+from spoiling import Spoiled
 from typer.testing import CliRunner
 
 from harness.cli import app
@@ -181,6 +182,7 @@ SPOILED_ROWS = {
         "per_query (tongues)",
         "12 of 24 queries",
     ),
+    "no row at all": (lambda f: f.iloc[:0], "per_query", "plain at 0.1: the cells have them"),
     "another trial": (set_row("trial", 7), "per_query (plain)", "trials at 0.1 are [0, 7]"),
 }
 
@@ -218,6 +220,8 @@ SPOILED_KEPT = {
         "24 pages, the benchmark 25",
     ),
     "a row lost": ("sap", lambda rows: rows.pop(0), "kept", "plain at 0.1 is in the rows or in the cells only"),
+    "no row at all": ("sap", lambda rows: rows.clear(), "kept", "plain at 0.1 is in the rows or in the cells only"),
+    "an empty row": ("sap", lambda rows: rows[0]["kept"].clear(), "kept (plain at 0.1)", "has 0 pages"),
     "a trial lost": ("random", lambda rows: rows.pop(0), "kept (plain at 0.1)", "has 1 trials, the cells say 2"),
 }
 
@@ -238,6 +242,16 @@ def test_an_edited_file_keeps_neither_its_id_nor_its_checksum(spoiled: Spoiled) 
     found = {(error.file.parent.name, error.field, error.what.partition(":")[0]) for error in spoiled.errors()}
     assert any(method == "sap" and field == "id" for method, field, _ in found)
     assert any(method == "random" and field == "per_query" for method, field, _ in found)
+
+
+def test_a_table_with_the_same_rows_in_another_file_is_not_the_one_that_was_submitted(spoiled: Spoiled) -> None:
+    """Only the checksum can tell: every figure is the same."""
+    spoiled.only("sap")
+    path = spoiled.path("sap").with_suffix(".parquet")
+    pq.write_table(pq.read_table(path), path, compression="none", store_schema=False)
+    (error,) = spoiled.errors()
+    assert error.field == "per_query"
+    assert "its checksum differs" in error.what
 
 
 def test_who_submitted_may_be_corrected_without_a_new_id(spoiled: Spoiled) -> None:

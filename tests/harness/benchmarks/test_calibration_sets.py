@@ -1,0 +1,89 @@
+"""Calibration sets: drawn by seed, gold pairs only, disjoint from what is evaluated, or refused."""
+
+from __future__ import annotations
+
+import harness.compat  # noqa: F401
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from harness.benchmarks.folder import read_folder
+from harness.cli import app
+from tests.harness.benchmarks.local_tasks import write_layout
+from tests.harness.evaluation.toy import paint, write_backbone
+
+
+def evaluate(*args: object):
+    return CliRunner().invoke(app, ["evaluate", *map(str, args), "--workers", "1"], catch_exceptions=False)
+
+
+def test_pages_of_one_s_own_are_held_out_to_calibrate_on_and_the_run_says_so(tmp_path):
+    folder = write_layout(tmp_path / "mine", pages=60, queries=24)
+    backbone = write_backbone(tmp_path)
+    common = ["--backbone", backbone, "--benchmark", folder, "--store", tmp_path / "stores", "--budgets", "0.2"]
+    common += ["--pruner", "sap", "--pruner", "docpruner", "--out", tmp_path / "run"]
+    refused = CliRunner().invoke(app, ["evaluate", *map(str, common)])
+    assert "--calibration held-out" in str(refused.exception)
+    done = evaluate(*common, "--calibration", "held-out")
+    assert done.exit_code == 0, done.output
+    assert "held out to calibrate on (20%, seed 42)" in done.output.replace("\n", " ")
+    assert "none of which is evaluated" in done.output
+    assert f'benchmark = "{folder}#rest"' in (tmp_path / "run" / "config.toml").read_text()
+    stores = json.loads((tmp_path / "run" / "stores.json").read_text())
+    calibration = json.loads((tmp_path / "run" / "calibration.json").read_text())
+    assert list(stores) == ["mine-rest"]
+    assert (calibration["benchmark"], calibration["evaluated_pages_among_them"]) == ("mine-held-out", 0)
+    assert stores["mine-rest"]["pages"] + 12 == 60
+    assert "held out to calibrate on" in (tmp_path / "run" / "log.txt").read_text()
+
+
+@pytest.mark.slow
+def test_the_training_corpus_gives_pairs_drawn_by_seed_without_those_that_ask_nothing(tmp_path, datasets_cache):
+    from harness.benchmarks.calibration_sets import colpali_train
+
+    rows = [
+        {"image": {"bytes": paint(i), "path": f"{i}.png"}, "query": f"find {i} 0" if i % 4 else None, "source": "x"}
+        for i in range(80)
+    ]
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data" / "train-00000-of-00001.parquet")
+    drawn = colpali_train(tmp_path, pairs=20)
+    assert (len(drawn.page_ids), drawn.dropped_queries) == (20, 20)
+    assert drawn.qrels == {page: {page: 1} for page in drawn.page_ids}
+    for i, page in enumerate(drawn.page_ids):
+        number = int(page.removeprefix("train-"))
+        assert drawn.queries[page] == f"find {number} 0"
+        assert drawn.image(i).getpixel((0, 0))[0] == number
+    assert colpali_train(tmp_path, pairs=20).content == drawn.content
+    assert colpali_train(tmp_path, pairs=20, seed=1).page_ids != drawn.page_ids
+
+
+@pytest.mark.slow
+def test_the_second_distribution_takes_pairs_of_five_tasks_and_is_refused_on_their_pages(tmp_path, monkeypatch):
+    from harness.benchmarks import calibration_sets, suite
+
+    tasks = {
+        f"{name}Retrieval": read_folder(write_layout(tmp_path / f"{name}Retrieval", pages=30, queries=20, start=40 * i))
+        for i, name in enumerate(calibration_sets.MIX)
+    }
+    monkeypatch.setattr(calibration_sets, "load_task", lambda name: (tasks[name],))
+    monkeypatch.setattr(calibration_sets, "MIX_PAIRS", 8)
+    (mix,) = suite.load_suite("vidore-v1-mix").tasks
+    assert sum(map(len, mix.qrels.values())) == 5 * 8
+    assert {page.partition("/")[0] for page in mix.page_ids} == set(tasks)
+    command = ["--backbone", write_backbone(tmp_path), "--store", tmp_path / "stores", "--budgets", "0.2"]
+    command += ["--pruner", "docpruner", "--calibration", "vidore-v1-mix", "--out", tmp_path / "run"]
+    shared = CliRunner().invoke(
+        app, ["evaluate", *map(str, command), "--benchmark", str(tmp_path / "VidoreDocVQARetrieval")]
+    )
+    assert "calibration set vidore-v1-mix and VidoreDocVQARetrieval share" in str(shared.exception)
+
+
+@pytest.mark.parametrize("name", ["colpali-train", "vidore-v1-mix"])
+def test_calibration_sets_are_listed_by_name(name):
+    listed = json.loads(CliRunner().invoke(app, ["list", "benchmarks", "--json"]).stdout)
+    assert name in {row["benchmark"] for row in listed}

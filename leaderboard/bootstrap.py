@@ -116,7 +116,7 @@ def _keys(frame: pd.DataFrame) -> tuple[np.ndarray, Callable[[np.ndarray], tuple
     return (data_set.astype(np.int64) * sizes[0] + language) * sizes[1] + query, strata_of
 
 
-def resample(entries: Sequence[Measured | None], names: Sequence[str]) -> Resampled | None:
+def resample(entries: Sequence[Measured | None], names: Sequence[str], most: int = RESAMPLES) -> Resampled | None:
     """Bootstrap every cell over the data sets `names`, of the submissions that have the queries most of them have."""
     known = {i: entry for i, entry in enumerate(entries) if entry is not None}
     counted = Counter(entry.strata for entry in known.values()).most_common(1)
@@ -129,7 +129,7 @@ def resample(entries: Sequence[Measured | None], names: Sequence[str]) -> Resamp
             runs.setdefault(entry.full, []).append(i)
     cells = [(i, budget) for members in runs.values() for i in members for budget in known[i].values if budget != FULL]
     queries = sum(len(found) for data_set, _, found in common if data_set in names)
-    resamples = max(FEWEST, min(RESAMPLES, WORK // (queries * len(runs) + len(cells) * len(names))))
+    resamples = max(FEWEST, min(most, WORK // (queries * len(runs) + len(cells) * len(names))))
     comparisons = [
         compare(_arrays([known[i] for i in members], common, names), resamples=resamples) for members in runs.values()
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from harness.metrics.uncertainty import Interval
+from harness.metrics.uncertainty import RESAMPLES, Interval
 from leaderboard.bootstrap import Resampled, resample
 from leaderboard.heat import short_name
 from leaderboard.text import budget_name
@@ -71,7 +71,7 @@ def make_pairs(view: View) -> Pairs:
     lines = tuple(sorted(shown, key=lambda line: line.measured is None)[:MOST])  # measured ones first
     measured = [line.measured for line in lines[:PAIRED]]
     sets = [tuple(view.data_sets), *((name,) for name in view.data_sets)]
-    return Pairs(view, lines, tuple(resample(measured, names) for names in sets))
+    return Pairs(view, lines, tuple(resample(measured, names, view.resamples or RESAMPLES) for names in sets))
 
 
 def packed(pairs: Pairs) -> dict[str, Any]:

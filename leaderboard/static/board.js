@@ -17,7 +17,7 @@ const defaults = {
   facets: {}, // key -> the values shown; a missing key shows all
   columns: heads.filter((head) => !("extra" in head.dataset)).map((head) => head.dataset.key),
 };
-const ROOM = 200; // rows laid out at first: a thousand take a browser a third of a second, at every sort
+const ROOM = 150; // rows laid out at first: a thousand take a browser a third of a second, at every sort
 const FACETS = ["track", "status"].filter((key) => key in column);
 let state = structuredClone(defaults);
 
@@ -28,7 +28,7 @@ function rowsOf(budget) {
   if (!read.has(budget)) {
     const rows = [...bodies[budget].rows].filter((row) => !row.classList.contains("head"));
     read.set(budget, rows.map((row, place) => {
-      const text = [...row.cells].map((cell) => cell.textContent.trim());
+      const text = [...row.cells].map((cell) => (cell.querySelector("a") ?? cell).textContent.trim()); // a name without its mark
       return { row, place, text, words: text.join(" ").toLowerCase() };
     }));
   }
@@ -82,7 +82,7 @@ function draw() {
   });
   const hidden = keys.flatMap((key, i) => (state.columns.includes(key) ? [] : [`#board tr:not(.head) > :nth-child(${i + 1})`]));
   sheet.replaceSync(hidden.length ? `${hidden.join()} { display: none }` : "");
-  followBoard(new Set([...visible].map((entry) => entry.text[column.method])));
+  followBoard();
   const more = document.getElementById("more");
   more.hidden = visible.size === found;
   more.textContent = `Show all ${found}`;
@@ -91,10 +91,9 @@ function draw() {
     `${visible.size} of ${rows.length} rows, by ${name}, ${state.down ? "descending" : "ascending"}`;
 }
 
-// Plot and heat map show the methods that the table shows.
-function followBoard(methods) {
-  const plain = (text) => text.replace(/\s*!$/, "");
-  const names = new Set([...methods].map(plain));
+// Plot and heat map show the methods that pass the filter, at whatever budget they were measured.
+function followBoard() {
+  const names = new Set(Object.keys(bodies).flatMap((budget) => rowsOf(budget).filter(matches).map((entry) => entry.text[column.method])));
   for (const item of document.querySelectorAll("#plot [data-method]")) item.classList.toggle("off", !names.has(item.dataset.method));
   document.getElementById("plot")?.dispatchEvent(new Event("filtered"));
   for (const row of document.querySelectorAll("#heat tbody:not([hidden]) tr:not(.head)")) row.hidden = !names.has(row.cells[0].textContent.trim());

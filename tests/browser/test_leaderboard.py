@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,20 @@ def test_filter_facets_and_what_follows_them(board: Page) -> None:
     assert len(rows(board)) > 1
     board.get_by_role("checkbox", name="subset").check()
     assert len(rows(board)) == 10
+
+
+def test_a_budget_that_one_method_has_leaves_the_plot_whole_and_a_mark_is_no_part_of_a_name(
+    tab: Page, tmp_path: Path
+) -> None:
+    rare, _ = synthetic.measured("sap", 0.9, 91, queries=5)
+    for cell in rare["cells"]:
+        cell["budget"] = {0.2: 0.25}.get(cell["budget"], cell["budget"])
+    others = synthetic.entries(synthetic.nano_submissions(5, most=2))
+    marked = replace(synthetic.entry(rare, None, "self-reported"), warnings=("look twice",))
+    tab.goto((build(Gathered([*others, marked]), tmp_path / "site").folder / NANO).as_uri() + "#budget=0.25")
+    assert column(tab, "method") == ["sap !"]
+    assert tab.locator("#plot .s:visible").count() == 3
+    assert "sap," in download(tab, "CSV")
 
 
 def test_columns_on_demand(board: Page) -> None:

@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from harness.submissions.entry import FOLDER
+from leaderboard.gather import gather
 from leaderboard.headline import area, weights
 from leaderboard.rows import expected_languages, make_row, part_of
 from leaderboard.views import make_views
@@ -92,3 +94,22 @@ def test_the_headline_is_the_area_on_a_log_axis() -> None:
     uneven = (0.01, 0.02, 0.2)
     by_hand = (math.log(2) * (30 + 50) / 2 + math.log(10) * (50 + 90) / 2) / math.log(20)
     assert weights(uneven) @ [30, 50, 90] == pytest.approx(by_hand)
+
+
+def test_the_submissions_in_the_project_give_the_papers_averages_too() -> None:
+    """The same through the front door: imported files, validated, on pinned benchmarks."""
+    found = gather(FOLDER, [])
+    views = make_views([e for e in found.entries if e.submission.benchmark.name.startswith("vidore")], found.benchmarks)
+    ours = {
+        (view.backbone, view.benchmark, line.method.name, row.budget): row.retention
+        for view in views
+        for line in view.lines
+        for row in line.rows.values()
+        if line.reported and row.complete
+    }
+    known_as = {"eos_adaptive": "docpruner"}
+    for cell in PAPER["averages"]:
+        method = known_as.get(cell["method"], cell["method"])
+        key = cell["model"].replace("_", "-"), cell["benchmark"].replace("_", "-"), method, cell["gamma"]
+        assert ours.pop(key) == pytest.approx(cell["ndcg_at_5_retention_pct"], abs=0.02), key
+    assert not ours

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from threadpoolctl import threadpool_limits
 from typing_extensions import Self
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
@@ -48,7 +49,8 @@ class Hpc(Pruner):
                 f"{self} learns {self.codes} codes, but its calibration pages have {len(vectors)} vectors; give it more"
             )
         model = KMeans(self.codes, random_state=SEED, n_init=1, max_iter=25)  # closer than mini-batches, and quicker
-        centres = torch.from_numpy(model.fit(vectors.numpy()).cluster_centers_)
+        with threadpool_limits(1):  # threads add up their sums in any order: the codebook would differ in its last bits
+            centres = torch.from_numpy(model.fit(vectors.numpy()).cluster_centers_)
         return self.replace(codebook=centres.half().float())  # as an index stores it
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:

@@ -2,8 +2,8 @@
 
 Kept sets are prefixes of one order a method (`Subset`), so budgets nest: similarities of the page are computed once, a
 tile of query tokens at a time, and while a tile is in cache the running maximum along each order is read off where a
-budget ends. Merged vectors share nothing with the page or with each other; they are stacked, multiplied once, and
-their maxima taken segment by segment. Float32, ragged, no padding: a page's score depends on nothing but that page.
+budget ends. Merged vectors share nothing with the page; a method's are stacked, multiplied once, and their maxima taken
+segment by segment. Float32, ragged, no padding: a page's score depends on nothing but that page.
 
 Written by hand because no library has it: scoring cell by cell multiplies the same vectors once a cell.
 """
@@ -27,18 +27,22 @@ def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], querie
         return torch_sweep.score_page(vectors, results, queries)
     subsets = [result for result in results if isinstance(result, Subset)]
     orders, starts, counts = _pack(subsets)
-    merged = [part for result in results if isinstance(result, Merged) for part in result.vectors]
-    stacked = torch.cat(merged) if merged else None
-    ends = np.cumsum([0, *(len(part) for part in merged)])
+    # Stacked by method and never across methods: the last bits of a product may depend on how many rows it has, and
+    # a method's scores must not depend on which others run beside it.
+    merged = [result.vectors for result in results if isinstance(result, Merged)]
+    stacks = [(torch.cat(parts), np.cumsum([0, *map(len, parts)])) for parts in merged]
 
     nested = np.empty((1 + len(counts), len(queries)), np.float32)
-    flat = np.empty((len(merged), len(queries)), np.float32)
+    flat = np.empty((sum(map(len, merged)), len(queries)), np.float32)
     for tile in queries.tiles:
         columns = slice(tile.first, tile.last)
         similarity = torch.mm(vectors, tile.tokens).numpy()
         _nested_maxima(similarity, orders, starts, counts, tile.offsets, nested[:, columns])
-        if stacked is not None:
-            _segment_maxima(torch.mm(stacked, tile.tokens).numpy(), ends, tile.offsets, flat[:, columns])
+        row = 0
+        for stacked, ends in stacks:
+            cells = slice(row, row + len(ends) - 1)
+            _segment_maxima(torch.mm(stacked, tile.tokens).numpy(), ends, tile.offsets, flat[cells, columns])
+            row = cells.stop
     return _in_order(results, nested, flat)
 
 

@@ -102,6 +102,15 @@ def test_a_page_alone_scores_as_among_methods() -> None:
     assert np.array_equal(alone[0], among[0])
 
 
+def test_a_method_alone_scores_as_among_others_to_the_last_bit(pruned) -> None:
+    """A killed run goes on with the methods that are missing, and must end with the same bytes."""
+    page, results = pruned[0][2], pruned[1][2]
+    tiles = tile_queries(queries(30))
+    among = score_page(page.vectors, results, tiles)[1:].reshape(len(results), len(BUDGETS), -1)
+    for result, scores in zip(results, among, strict=True):
+        assert np.array_equal(score_page(page.vectors, [result], tiles)[1:], scores)
+
+
 def test_a_query_without_vectors_is_named() -> None:
     with pytest.raises(PruneBoardError, match="query 1 has no vectors"):
         tile_queries([torch.ones(2, 4), torch.ones(0, 4)])

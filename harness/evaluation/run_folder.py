@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -126,7 +127,7 @@ def environment() -> dict[str, Any]:
     """Where a run was made: nothing of it changes a number."""
     return {
         "python": sys.version.split()[0],
-        "platform": platform.platform(terse=True),
+        "platform": f"{platform.system()}, {os.cpu_count()} cores",
         "processor": platform.machine(),
         "libraries": library_versions(LIBRARIES),
         "code": _git_state(),

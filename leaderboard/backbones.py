@@ -12,7 +12,7 @@ from leaderboard.rows import known
 from leaderboard.text import file_name
 from leaderboard.views import View
 
-WIDTH, HEIGHT, EDGE = 640, 240, 44
+WIDTH, HEIGHT, EDGE = 640, 240, 60
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Curve:
 
     points: tuple[tuple[float, float, str], ...]
     ticks: tuple[tuple[float, str], ...]
+    scale: tuple[tuple[float, str], ...]
+    """Score Retention at heights of the plot."""
     median: float
     window: tuple[float, float]
     words: str
@@ -123,11 +125,18 @@ def layer_curve(calibrated: Mapping[str, Any]) -> Curve | None:
     return Curve(
         tuple((x[i], y(r), f"layer {i}: SR {r:.3f}") for i, r in enumerate(curve)),
         tuple((x[i], str(i)) for i in range(0, len(curve), max(1, len(curve) // 14))),
+        tuple((y(value), f"SR {value:.2f}") for value in (min(curve), max(curve)) if abs(y(value) - y(median)) > 14),
         y(median),
-        (x[first] - step / 2, x[last] + step / 2),
-        f"window: layers {first}–{last}",
+        (max(x[0], x[first] - step / 2), min(x[-1], x[last] + step / 2)),
+        _words(first, last, curve[-1] < median),
         tuple((i, float(r), first <= i <= last) for i, r in enumerate(curve)),
     )
+
+
+def _words(first: int, last: int, has_suffix: bool) -> str:
+    if has_suffix:
+        return f"The last layers, which stay below the median, serve retrieval; SAP reads those before: {first}–{last}."
+    return f"The last layer is not below the median, so that there is nothing to leave out: SAP reads {first}–{last}."
 
 
 def _window(text: Any) -> tuple[int, int] | None:

@@ -27,6 +27,7 @@ def with_torchvision(tmp_path: Path, source: str, code: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.slow
 def test_missing_operators_are_declared(tmp_path: Path) -> None:
     run = with_torchvision(
         tmp_path, WITHOUT_OPERATORS, "import harness.compat as c, torchvision; print(c.DECLARED is None)"
@@ -34,16 +35,19 @@ def test_missing_operators_are_declared(tmp_path: Path) -> None:
     assert run.stdout.strip() == "False", run.stderr
 
 
+@pytest.mark.slow
 def test_without_the_module_the_import_fails(tmp_path: Path) -> None:
     run = with_torchvision(tmp_path, WITHOUT_OPERATORS, "import torchvision")
     assert "operator torchvision::nms does not exist" in run.stderr
 
 
+@pytest.mark.slow
 def test_a_sound_torchvision_is_left_alone(tmp_path: Path) -> None:
     run = with_torchvision(tmp_path, SOUND, "import harness.compat as c; print(c.DECLARED is None)")
     assert run.stdout.strip() == "True", run.stderr
 
 
+@pytest.mark.slow
 def test_another_failure_of_torchvision_is_not_hidden(tmp_path: Path) -> None:
     run = with_torchvision(tmp_path, BROKEN_OTHERWISE, "import harness.compat")
     assert "libjpeg is missing" in run.stderr

@@ -53,6 +53,7 @@ def test_a_layout_that_forgets_a_word_is_refused(monkeypatch):
         render(make_page(random.Random(1), "slide"), random.Random(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ALL)
 def test_every_query_is_answered_by_exactly_its_gold_pages(recipe):
     """Recomputed from words, place, year and charts, not with the generator's own rule."""
@@ -91,6 +92,7 @@ def test_every_v1_query_has_a_hard_negative_that_misses_one_fact(recipe):
     assert all(near_misses(query.ask, data.pages) for query in data.queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ALL)
 def test_queries_use_the_closed_vocabulary_and_are_distinct(recipe):
     queries = [query.text for query in build(recipe).queries]
@@ -132,6 +134,7 @@ def test_drawing_depends_on_the_seed_alone():
     assert render(page, random.Random(7)).image.tobytes() != render(page, random.Random(8)).image.tobytes()
 
 
+@pytest.mark.slow
 def test_all_kinds_and_languages_are_asked():
     asked = {(query.ask.kind, query.language) for _, recipe in recipes() for query in build(recipe).queries}
     assert asked == {(kind, language) for kind in KINDS for language in LANGUAGES}

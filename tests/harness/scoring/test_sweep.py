@@ -56,6 +56,7 @@ def test_scores_equal_a_double_loop_in_float64_for_every_method(pruned) -> None:
             np.testing.assert_allclose(row, [double_loop(vectors, q) for q in asked], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_scores_equal_sentence_transformers_and_need_no_padding(pruned) -> None:
     from sentence_transformers.util import maxsim
 

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import resource
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from harness.backbones.contract import EncodedPage
 from harness.store.format import MANIFEST, StoreError, read_manifest, store_key
+from harness.store.lock import FolderLock
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
 
@@ -246,3 +248,20 @@ def test_opening_reads_no_vectors(tmp_path):
     store.page(150)
     assert resident() - before < 12e6
     assert np.isclose(store.page(199).vectors.sum().item(), 128000)
+
+
+def test_a_forked_process_does_not_keep_its_parents_lock(tmp_path: Path) -> None:
+    """Workers of a run that was killed may live a moment longer; the run that follows must not wait for them."""
+    lock = FolderLock(tmp_path)
+    lock.acquire()
+    with pytest.raises(StoreError, match="another process is writing"):
+        FolderLock(tmp_path).acquire()
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        lock.release()  # as the kernel does for a process that was killed
+        FolderLock(tmp_path).acquire()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -256,9 +256,12 @@ def test_a_forked_process_does_not_keep_its_parents_lock(tmp_path: Path) -> None
     lock.acquire()
     with pytest.raises(StoreError, match="another process is writing"):
         FolderLock(tmp_path).acquire()
+    told, tell = os.pipe()
     child = os.fork()
     if child == 0:
+        os.write(tell, b"here")
         signal.pause()
+    os.read(told, 4)
     try:
         lock.release()  # as the kernel does for a process that was killed
         FolderLock(tmp_path).acquire()

@@ -14,7 +14,7 @@ from harness.submissions import pinned
 from harness.submissions.entry import Entry, read_model
 from harness.submissions.load import load
 from harness.submissions.problems import Problem
-from harness.submissions.rows import PER_QUERY
+from harness.submissions.rows import FIGURES
 from harness.submissions.schema import Benchmark, Origin
 from harness.submissions.submit import Choice, Run, make
 from pruners.core.errors import PruneBoardError
@@ -64,5 +64,5 @@ def _preview(folder: Path, run: Run) -> Iterator[Entry]:
     changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, timezone.utc)
     origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
     for made in make(run, Choice(origin)):
-        rows = pd.read_parquet(io.BytesIO(made.per_query), columns=[name for name in PER_QUERY if name != "top_10"])
+        rows = pd.read_parquet(io.BytesIO(made.per_query), columns=FIGURES)
         yield Entry(folder / f"{made.submission.id}.json", made.submission, rows, "self-reported")

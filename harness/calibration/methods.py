@@ -75,7 +75,9 @@ def calibrated(
         store = encode(setting.backbone, task, setting.stores, progress=setting.progress)
         check_disjoint(task.name, store.image_hashes, evaluated)
         by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
-        setting.say(f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by {by})")
+        disjoint = f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by {by})"
+        setting.say(disjoint)
+        run.log(disjoint)
     if wants_window and bound is None:
         bound = _learned(setting, task, store)
     pages = []
@@ -119,7 +121,6 @@ def _record(
         "benchmark": task.name if task else None,
         "store": store.key if store else None,
         "content": dict(task.content) if task else {},
-        "evaluated_pages_among_them": 0 if store else None,  # `check_disjoint` lets nothing else pass
         "window": dict(bound.origin) if bound else None,
         "pages": pages,
         "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},

@@ -10,11 +10,10 @@ import pandas as pd
 from harness.benchmarks.folder import Benchmark
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
-from harness.metrics.ranking import Evaluator, ranked_ids
+from harness.metrics.ranking import TOP, Evaluator, ranked_ids
 from harness.metrics.retention import GoldPairs, Retention, score_retention
 from pruners.core.budget import drifted
 
-TOP = 10  # ranked pages kept for each query, budget and trial
 FULL = "full"
 """The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
 

@@ -14,6 +14,8 @@ import pytrec_eval
 
 CUTOFFS = (1, 5, 10, 50, 100)
 DEPTH = 200
+TOP = 10
+"""Ranked pages kept of each query, budget and trial; what is submitted is checked against them."""
 MEASURES = (
     *(f"ndcg_cut_{k}" for k in CUTOFFS),
     *(f"recall_{k}" for k in CUTOFFS),

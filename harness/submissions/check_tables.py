@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.metrics.ranking import CUTOFFS
+from harness.metrics.ranking import CUTOFFS, TOP
 from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.entry import printable
 from harness.submissions.pinned import Judged
 from harness.submissions.problems import Notes
 from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
-from harness.submissions.rows import TOP, PerQuery
+from harness.submissions.rows import PerQuery
 from harness.submissions.schema import Cell, Submission
 
 HEADLINE = CUTOFFS.index(5)

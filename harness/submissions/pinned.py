@@ -24,6 +24,8 @@ from harness.submissions.entry import read_model
 from harness.submissions.schema import Benchmark, DataSet
 
 FILE = "benchmark.json"
+DISCOUNTS = 1 / np.log2(np.arange(2, 102))
+"""Of the first hundred ranks, as trec_eval has them."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,10 @@ class Judged:
         return {}
 
     def _ideal(self, cutoff: int) -> np.ndarray:
-        discounts = 1 / np.log2(np.arange(2, cutoff + 2))
         best = [
             sorted((g for g in self.qrels[query].values() if g > 0), reverse=True)[:cutoff] for query in self.queries
         ]
-        return np.array([np.dot(grades, discounts[: len(grades)]) for grades in best])
+        return np.array([np.dot(grades, DISCOUNTS[: len(grades)]) for grades in best])
 
 
 @dataclass(frozen=True)

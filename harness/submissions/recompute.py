@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.submissions.pinned import Judged
-from harness.submissions.rows import TOP, PerQuery
+from harness.metrics.ranking import TOP
+from harness.submissions.pinned import DISCOUNTS, Judged
+from harness.submissions.rows import PerQuery
 
 RANKED = (1, 5, 10)
 """Cutoffs that ten stored pages suffice for."""
 DEEPER = (50, 100)
-_DISCOUNTS = 1 / np.log2(np.arange(2, 102))
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ def gains(found: Rankings, judged: Judged) -> np.ndarray:
 
 def ndcg(gained: np.ndarray, found: Rankings, judged: Judged) -> dict[int, np.ndarray]:
     """NDCG at the cutoffs that stored rankings reach, one value a row."""
-    reached = (gained * _DISCOUNTS[:TOP]).cumsum(1)
+    reached = (gained * DISCOUNTS[:TOP]).cumsum(1)
     return {k: reached[:, k - 1] / judged.ideal(k)[found.query] for k in RANKED}
 
 
 def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judged, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
     """What NDCG at 50 or 100 can be, given the first ten pages: all else irrelevant, or all that is left follows."""
-    reached = (gained * _DISCOUNTS[:TOP]).sum(1)
+    reached = (gained * DISCOUNTS[:TOP]).sum(1)
     ideal = judged.ideal(cutoff)[found.query]
     left = np.maximum(judged.relevant[found.query] - (gained > 0).sum(1), 0)
-    behind = np.concatenate([[0], _DISCOUNTS[TOP:cutoff].cumsum()])
+    behind = np.concatenate([[0], DISCOUNTS[TOP:cutoff].cumsum()])
     best = reached + judged.grades.max() * behind[np.minimum(left, cutoff - TOP)]
     return reached / ideal, np.minimum(best / ideal, 1)
 

@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 
 from harness import parquet
-from harness.metrics.ranking import CUTOFFS
+from harness.metrics.ranking import CUTOFFS, TOP
 
-TOP = 10
 PER_QUERY = {
     "data_set": "text",
     "language": "text",
@@ -22,7 +21,7 @@ PER_QUERY = {
     "query": "text",
     **{f"ndcg@{k}": "number" for k in CUTOFFS},
     "score_retention": "float32",
-    "top_10": "texts",
+    f"top_{TOP}": "texts",
 }
 """NDCG of every query with a relevant page, its Score Retention (missing where it has no ratio), its ten best pages."""
 

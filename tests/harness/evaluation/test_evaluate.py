@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from toy import CRASHING
 
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, Places, evaluate
@@ -151,17 +152,6 @@ def test_a_run_does_not_go_on_with_another_checkpoint(toy, tmp_path: Path) -> No
     path.write_text(json.dumps({**before, "plain": {**before["plain"], "store": "that of older weights"}}))
     with pytest.raises(PruneBoardError, match=r"another checkpoint or other pages \(plain changed since\)"):
         run(toy, tmp_path / "run", pruners=("eos",))
-
-
-CRASHING = """
-from pruners import scorer
-
-@scorer("crashing")
-def crashing(page):
-    if page.id == "page-37":
-        raise ValueError("cannot stand this page")
-    return page.vectors[:, 0]
-"""
 
 
 def test_a_crash_on_one_page_is_named_and_the_others_are_finished(toy, tmp_path: Path) -> None:

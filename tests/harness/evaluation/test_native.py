@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy import CRASHING
 
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Evaluation, Places, evaluate
@@ -96,17 +97,6 @@ def test_partners_can_be_named_and_must_keep_a_fixed_ratio(toy, tmp_path: Path) 
         run(toy, tmp_path / "run-2", partners=("docpruner",))
     with pytest.raises(PruneBoardError, match="--partner belongs to methods with a native threshold"):
         run(toy, tmp_path / "run-3", pruners=("eos",), partners=("ink",))
-
-
-CRASHING = """
-from pruners import scorer
-
-@scorer("crashing")
-def crashing(page):
-    if page.id == "page-37":
-        raise ValueError("cannot stand this page")
-    return page.vectors[:, 0]
-"""
 
 
 def test_when_a_native_method_fails_its_partner_says_why_it_has_no_ratio(toy, tmp_path: Path) -> None:

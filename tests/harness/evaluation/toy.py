@@ -59,6 +59,18 @@ def load(checkpoint, options):
 """
 
 
+CRASHING = """
+from pruners import scorer
+
+@scorer("crashing")
+def crashing(page):
+    if page.id == "page-37":
+        raise ValueError("cannot stand this page")
+    return page.vectors[:, 0]
+"""
+"""A pruner that fails on one page of the second data set."""
+
+
 def write_backbone(folder: Path) -> Path:
     path = folder / "toy_backbone.py"
     path.write_text(BACKBONE)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -11,15 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
-from spoiling import Spoiled
+from spoiling import Spoiled, cell
 from typer.testing import CliRunner
 
 from harness.cli import app
-from harness.parquet import TableError
 from harness.submissions.load import load, load_entries
-from harness.submissions.rows import read_per_query
 from harness.submissions.validate import validate
 
 
@@ -39,205 +35,6 @@ def test_the_board_gets_recomputed_values(spoiled: Spoiled) -> None:
     assert after == before
 
 
-def cell(**changes: object) -> Callable[[dict], None]:
-    return lambda s: s["cells"][1].update(changes)
-
-
-def data_set(**changes: object) -> Callable[[dict], None]:
-    return lambda s: s["benchmark"]["data_sets"][0].update(changes)
-
-
-def without(key: str) -> Callable[[dict], None]:
-    return lambda s: s.pop(key)
-
-
-SPOILED_JSON = {
-    "a score": (
-        lambda s: s["cells"][1]["ndcg"].update({"5": 0.999}),
-        "cells[1] (plain at 0.1).ndcg.5",
-        "rankings give",
-    ),
-    "a deep score": (lambda s: s["cells"][1]["ndcg"].update({"50": 0.999}), "cells[1] (plain at 0.1).ndcg.50", "give"),
-    "a score left out": (lambda s: s["cells"][1]["ndcg"].pop("10"), "cells[1] (plain at 0.1).ndcg.10", "is None"),
-    "a realised budget": (cell(realised=0.05), "cells[1] (plain at 0.1).realised", "the kept vectors give"),
-    "vectors a page": (cell(vectors_per_page=1.0), "cells[1] (plain at 0.1).vectors_per_page", "kept vectors give"),
-    "score retention": (cell(score_retention=0.99), "cells[1] (plain at 0.1).score_retention", "its queries give"),
-    "a deviation": (cell(trial_deviation=0.3), "cells[1] (plain at 0.1).trial_deviation", "its trials give"),
-    "trials": (cell(trials=5), "per_query (plain)", "trials at 0.1 are [0], the cells say 5"),
-    "a content hash": (data_set(qrels="sha256-" + 64 * "0"), "benchmark.data_sets (plain).qrels", "is pinned"),
-    "a count of pages": (data_set(pages=24), "benchmark.data_sets (plain).pages", "24 was read, 25 is pinned"),
-    "no content hash": (lambda s: s["benchmark"]["data_sets"][0].pop("corpus"), "(plain)", "corpus missing"),
-    "no hash of texts": (lambda s: s["backbone"].update(kind="text tokens"), "(plain)", "page_texts missing"),
-    "no environment": (without("environment"), "environment", "is missing"),
-    "no table": (without("per_query"), "per_query", "measured figures come with their tables"),
-    "no full model": (lambda s: s["cells"].pop(0), "cells (plain)", "no cell of the full model"),
-    "a cell twice": (lambda s: s["cells"].append(s["cells"][1]), "cells (plain  at 0.1)", "occurs 2 times"),
-    "a data set unknown": (cell(data_set="other"), "cells (other)", "is no data set of pages"),
-    "a language unknown": (cell(language="dutch"), "cells (plain)", "no queries in dutch"),
-    "a missing reproduction": (lambda s: s.update(claim="reproduced", reproduces="0" * 16), "reproduces", "no valid"),
-    "a reproduction of nothing": (lambda s: s.update(claim="reproduced"), "reproduces", "goes with the claim"),
-    "rankings of a paper": (lambda s: s.update(claim="reported"), "per_query", "figures of a paper have no tables"),
-}
-
-
-@pytest.mark.parametrize("what", SPOILED_JSON)
-def test_a_forged_submission_is_found_out(spoiled: Spoiled, what: str) -> None:
-    """The forger even gives it the id that belongs to its content."""
-    change, field, said = SPOILED_JSON[what]
-    spoiled.only("sap")
-    spoiled.json("sap", change, forge_id=True)
-    errors = spoiled.errors()
-    assert any(field in error.field and said in error.what for error in errors), errors
-    assert load(spoiled.root).entries == ()
-
-
-SPOILED_FORM = {
-    "a string for a number": (cell(realised="0.1"), "cells.1.realised", "valid number"),
-    "a boolean for a number": (cell(budget=True), "cells.1.budget", "valid number"),
-    "a score above 1": (lambda s: s["cells"][1]["ndcg"].update({"5": 1.2}), "cells.1.ndcg.5", "less than or equal"),
-    "a negative size": (cell(bytes_per_page=-1), "cells.1.bytes_per_page", "greater than or equal to 0"),
-    "an unknown field": (lambda s: s.update(rank=1), "rank", "not permitted"),
-    "a missing field": (without("method"), "method", "required"),
-    "an average": (lambda s: s.update(average={"5": 0.9}), "average", "not permitted"),
-    "a name that is a path": (lambda s: s["method"].update(name="../../x"), "method.name", "match pattern"),
-    "an id that is a path": (lambda s: s.update(id="../x"), "id", "match pattern"),
-    "a link that runs": (lambda s: s["origin"].update(paper="javascript:alert(1)"), "origin.paper", "match pattern"),
-    "a link with markup": (lambda s: s["origin"].update(code='https://x/"><script>'), "origin.code", "match pattern"),
-    "a novel": (lambda s: s["origin"].update(note="x" * 10_000), "origin.note", "at most 2000"),
-    "terminal codes": (lambda s: s["origin"].update(submitter="\x1b[31mred"), "origin.submitter", "match pattern"),
-    "a track of one's own": (lambda s: s["method"].update(track="best"), "method.track", "input should be"),
-    "another format": (lambda s: s.update(format=2), "format", "input should be 1"),
-    "no date": (lambda s: s["origin"].update(submitted="yesterday"), "origin.submitted", "date"),
-    "a cutoff of one's own": (lambda s: s["cells"][1]["ndcg"].update({"3": 0.5}), "cells.1.ndcg.3", "input should be"),
-}
-
-
-@pytest.mark.parametrize("what", SPOILED_FORM)
-def test_what_is_not_of_the_schema_is_named_by_its_field(spoiled: Spoiled, what: str) -> None:
-    change, field, said = SPOILED_FORM[what]
-    spoiled.only("sap")
-    spoiled.json("sap", change)
-    errors = spoiled.errors()
-    assert any(error.field.startswith(field) and said in error.what for error in errors), errors
-    assert not any("\x1b" in error.what + error.field for error in errors)
-
-
-SPOILED_TEXT = {
-    "NaN": (lambda t: t.replace('"realised": 1.0', '"realised": NaN', 1), "NaN is no number"),
-    "infinity": (lambda t: t.replace('"realised": 1.0', '"realised": -Infinity', 1), "-Infinity is no number"),
-    "a key twice": (lambda t: t.replace('"format": 1', '"format": 1, "format": 1', 1), "'format' occurs twice"),
-    "no JSON": (lambda t: t[:-20], "no valid JSON"),
-    "a deep nest": (lambda t: t.replace('"format": 1', '"format": ' + "[" * 100_000, 1), "no valid JSON"),
-    "too much": (lambda t: t + " " * 5_000_000, "more than 4 MB"),
-    "nothing": (lambda t: "", "no valid JSON"),
-    "a list": (lambda t: "[]", "input should be an object"),
-    "half a character": (lambda t: t.replace('"the toy team"', '"\\ud800"'), "JSON"),
-}
-
-
-@pytest.mark.parametrize("what", SPOILED_TEXT)
-def test_what_is_no_clean_json_is_said_and_does_not_stop_the_others(spoiled: Spoiled, what: str) -> None:
-    change, said = SPOILED_TEXT[what]
-    spoiled.only("sap", "row_pool")
-    path = spoiled.path("sap")
-    path.write_text(change(path.read_text()))
-    report = validate(spoiled.root)
-    errors = [problem for problem in report.problems if problem.level == "error"]
-    assert errors
-    assert {error.file for error in errors} == {path}
-    assert any(said in error.what for error in errors), errors
-    assert [entry.submission.method.name for entry in report.entries] == ["row_pool"]
-
-
-def swap(frame: pd.DataFrame) -> None:
-    """Let a wrong first page take the place of the second of query 0."""
-    top = list(frame.at[0, "top_10"])
-    frame.at[0, "top_10"] = [*top[1:], top[0]]
-
-
-def set_row(column: str, value: object) -> Callable[[pd.DataFrame], None]:
-    def change(frame: pd.DataFrame) -> None:
-        frame.at[3, column] = value
-
-    return change
-
-
-SPOILED_ROWS = {
-    "a ranking": (swap, "per_query (plain).ndcg@", "rows differ from their rankings"),
-    "a page twice": (lambda f: set_row("top_10", [f.at[3, "top_10"][0]] * 10)(f), "top_10", "name a page twice"),
-    "an unknown page": (lambda f: set_row("top_10", ["../x", *f.at[3, "top_10"][1:]])(f), "top_10", "has not"),
-    "a short ranking": (lambda f: set_row("top_10", list(f.at[3, "top_10"][:9]))(f), "top_10", "do not have 10 pages"),
-    "a long ranking": (lambda f: set_row("top_10", [*f.at[3, "top_10"], "page-0"])(f), "top_10", "do not have 10"),
-    "a row's score": (set_row("ndcg@5", 0.123), "per_query (plain).ndcg@5", "0.12300 stored"),
-    "NaN in a row": (set_row("ndcg@5", float("nan")), "per_query.ndcg@5", "1 rows are no number from 0 to 1"),
-    "a score above 1": (set_row("ndcg@100", 1.5), "per_query.ndcg@100", "no number from 0 to 1"),
-    "an impossible deep score": (set_row("ndcg@100", 0.0), "ndcg@100", "cannot be, given their first ten pages"),
-    "an infinite retention": (set_row("score_retention", float("inf")), "score_retention", "infinite"),
-    "a lost retention": (set_row("score_retention", None), ".score_retention", "its queries give nan"),
-    "a row twice": (lambda f: pd.concat([f, f.iloc[[0]]]), "per_query (plain)", "1 queries have more than one row"),
-    "a missing query": (lambda f: f.drop(index=3), "per_query (plain)", "19 of 20 queries at 0.1, trial 0"),
-    "an unknown query": (set_row("query", "<b>q</b>"), "per_query (plain)", "<b>q</b> is not in qrels.parquet"),
-    "another language": (set_row("language", "english"), "per_query (plain).language", "not the queries' language"),
-    "an unknown data set": (set_row("data_set", "other"), "per_query", "other at 0.1: the rows have them"),
-    "a budget of its own": (set_row("budget", 0.3), "per_query", "plain at 0.3: the rows have them"),
-    "a missing language": (
-        lambda f: f[f["language"] != "french"],
-        "per_query (tongues)",
-        "12 of 24 queries",
-    ),
-    "no row at all": (lambda f: f.iloc[:0], "per_query", "plain at 0.1: the cells have them"),
-    "another trial": (set_row("trial", 7), "per_query (plain)", "trials at 0.1 are [0, 7]"),
-}
-
-
-@pytest.mark.parametrize("what", SPOILED_ROWS)
-def test_a_forged_table_of_queries_is_found_out(spoiled: Spoiled, what: str) -> None:
-    change, field, said = SPOILED_ROWS[what]
-    spoiled.only("sap")
-    spoiled.rows("sap", change)
-    errors = spoiled.errors()
-    assert any(field in error.field and said in error.what for error in errors), errors
-
-
-def test_a_table_repacked_unchanged_passes(spoiled: Spoiled) -> None:
-    """The control of the two tests around it: forging itself leaves no trace."""
-    spoiled.rows("sap", lambda frame: None)
-    spoiled.kept("random", lambda rows: None)
-    spoiled.json("kmeans", lambda s: None, forge_id=True)
-    assert spoiled.errors() == []
-
-
-def keep(row: int, page: int, count: int) -> Callable[[list[dict]], None]:
-    return lambda rows: rows[row]["kept"].__setitem__(page, count)
-
-
-SPOILED_KEPT = {
-    "a fixed budget missed": ("sap", keep(0, 4, 1), "kept (plain at 0.1)", "1 pages do not keep ⌈γN⌉ vectors"),
-    "more than all": ("docpruner", keep(0, 4, 999), "kept (plain at 0.1)", "more than all"),
-    "nothing kept": ("docpruner", keep(0, 4, 0), "kept (plain at 0.1)", "fewer than one"),
-    "an adaptive count": ("docpruner", keep(0, 4, 9), "cells[1] (plain at 0.1).realised", "the kept vectors give"),
-    "a page lost": (
-        "docpruner",
-        lambda rows: rows[0]["kept"].pop(),
-        "kept (plain at 0.1)",
-        "24 pages, the benchmark 25",
-    ),
-    "a row lost": ("sap", lambda rows: rows.pop(0), "kept", "plain at 0.1 is in the rows or in the cells only"),
-    "no row at all": ("sap", lambda rows: rows.clear(), "kept", "plain at 0.1 is in the rows or in the cells only"),
-    "an empty row": ("sap", lambda rows: rows[0]["kept"].clear(), "kept (plain at 0.1)", "has 0 pages"),
-    "a trial lost": ("random", lambda rows: rows.pop(0), "kept (plain at 0.1)", "has 1 trials, the cells say 2"),
-}
-
-
-@pytest.mark.parametrize("what", SPOILED_KEPT)
-def test_forged_counts_of_vectors_are_found_out(spoiled: Spoiled, what: str) -> None:
-    method, change, field, said = SPOILED_KEPT[what]
-    spoiled.only(method)
-    spoiled.kept(method, change)
-    errors = spoiled.errors()
-    assert any(field in error.field and said in error.what for error in errors), errors
-
-
 def test_an_edited_file_keeps_neither_its_id_nor_its_checksum(spoiled: Spoiled) -> None:
     spoiled.json("sap", lambda s: s["cells"][1].update(prune_ms=0.001))
     table = spoiled.path("random").with_suffix(".parquet")
@@ -245,16 +42,6 @@ def test_an_edited_file_keeps_neither_its_id_nor_its_checksum(spoiled: Spoiled) 
     found = {(error.file.parent.name, error.field, error.what.partition(":")[0]) for error in spoiled.errors()}
     assert any(method == "sap" and field == "id" for method, field, _ in found)
     assert any(method == "random" and field == "per_query" for method, field, _ in found)
-
-
-def test_a_table_with_the_same_rows_in_another_file_is_not_the_one_that_was_submitted(spoiled: Spoiled) -> None:
-    """Only the checksum can tell: every figure is the same."""
-    spoiled.only("sap")
-    path = spoiled.path("sap").with_suffix(".parquet")
-    pq.write_table(pq.read_table(path), path, compression="none", store_schema=False)
-    (error,) = spoiled.errors()
-    assert error.field == "per_query"
-    assert "its checksum differs" in error.what
 
 
 def test_who_submitted_may_be_corrected_without_a_new_id(spoiled: Spoiled) -> None:
@@ -306,49 +93,6 @@ def test_changed_relevance_is_found_out(spoiled: Spoiled) -> None:
     errors = spoiled.errors()
     assert any(e.file.name == "benchmark.json" and e.field == "plain.qrels" for e in errors)
     assert load(spoiled.root).entries == ()
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"no parquet at all"])
-def test_a_file_that_is_no_table_is_an_error_and_no_crash(spoiled: Spoiled, content: bytes) -> None:
-    spoiled.path("sap").with_suffix(".parquet").write_bytes(content)
-    errors = spoiled.errors()
-    assert any(error.field == "per_query" and "parquet" in error.what for error in errors)
-
-
-def test_a_table_with_any_damaged_byte_is_an_error_and_no_crash(submitted: Path, tmp_path: Path) -> None:
-    """Bytes at random, most of them in the footer; whatever is still readable must have the form."""
-    rng = random.Random(0)
-    (source,) = (submitted / "pages" / "toy" / "sap").glob("*.json")
-    whole = source.with_suffix(".parquet").read_bytes()
-    damaged = tmp_path / "x.parquet"
-    refused = 0
-    for _ in range(300):
-        data = bytearray(whole)
-        for _ in range(rng.choice([1, 3, 20])):
-            data[rng.randrange(len(data) - 1500 if rng.random() < 0.7 else 0, len(data))] = rng.randrange(256)
-        damaged.write_bytes(data)
-        try:
-            read_per_query(damaged.with_suffix(".json"))
-        except TableError:
-            refused += 1
-    assert refused > 100
-
-
-def test_a_table_of_another_form_is_refused_before_it_is_read(
-    spoiled: Spoiled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = spoiled.path("sap").with_suffix(".parquet")
-    frame = pd.read_parquet(path)
-    frame.assign(extra=1).to_parquet(path)
-    assert any("they must be data_set, language" in error.what for error in spoiled.errors())
-    frame.drop(columns="data_set").to_parquet(path)
-    assert any("they must be data_set, language" in error.what for error in spoiled.errors())
-    frame.assign(budget="0.1").to_parquet(path, store_schema=False)
-    assert any("column budget is" in error.what for error in spoiled.errors())
-    for name, limit in (("MAX_BYTES", 10), ("MAX_ROWS", 3), ("MAX_UNPACKED", 10)):
-        with monkeypatch.context() as patch:
-            patch.setattr(f"harness.parquet.{name}", limit)
-            assert any("at most" in error.what for error in spoiled.errors())
 
 
 def test_a_method_below_random_or_above_the_full_model_is_warned_of(spoiled: Spoiled) -> None:

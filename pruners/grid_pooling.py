@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from pruners import Page, PruneBoardError, Reducer, keep_count, reducer, unit
-from pruners.core import trees
+from pruners.core.groups import group
 
 
 @reducer("row_pool", needs=("grid",), budget="snapped", paper="Yeroyan 2026, Visual RAG Toolkit, arXiv 2602.12510")
@@ -31,16 +32,18 @@ class RowPool(Reducer):
         k = keep_count(budget, len(page))
         return k if k <= rows else rows * min(cols, k // rows)
 
-    def reduce(self, page: Page, k: int) -> torch.Tensor:
+    def reduce(self, page: Page, k: int) -> np.ndarray | torch.Tensor:
         rows, cols = _grid(page)
         bands, pieces = (k, 1) if k <= rows else (rows, k // rows)
-        row, col = torch.arange(rows) * bands // rows, torch.arange(cols) * pieces // cols
-        pooled = trees.means(page.vectors, (row[:, None] * pieces + col[None, :]).flatten(), k)
-        if self.smooth > 1:
-            near = (torch.arange(bands)[:, None] - torch.arange(bands)[None, :]).abs() <= self.smooth // 2
-            weights = near / near.sum(1, keepdim=True)
-            pooled = torch.einsum("ab,bpd->apd", weights, pooled.view(bands, pieces, -1)).reshape(k, -1)
-        return unit(pooled) if self.renormalize else pooled
+        row, col = np.arange(rows) * bands // rows, np.arange(cols) * pieces // cols
+        labels = (row[:, None] * pieces + col[None, :]).ravel()
+        if self.smooth == 1:
+            return labels
+        pooled = group(page.vectors, labels, k, renormalize=False).vectors(page.vectors)
+        near = (torch.arange(bands)[:, None] - torch.arange(bands)[None, :]).abs() <= self.smooth // 2
+        weights = near / near.sum(1, keepdim=True)
+        smoothed = torch.einsum("ab,bpd->apd", weights, pooled.view(bands, pieces, -1)).reshape(k, -1)
+        return unit(smoothed) if self.renormalize else smoothed
 
 
 @reducer("tile_pool", needs=("grid",), budget="snapped", paper="Yeroyan 2026, Visual RAG Toolkit, arXiv 2602.12510")
@@ -55,12 +58,11 @@ class TilePool(Reducer):
         side = _side(rows, cols, keep_count(budget, len(page)))
         return -(-rows // side) * -(-cols // side)
 
-    def reduce(self, page: Page, k: int) -> torch.Tensor:
+    def reduce(self, page: Page, k: int) -> np.ndarray:
         rows, cols = _grid(page)
         side = _side(rows, cols, k)
-        row, col = torch.arange(rows) // side, torch.arange(cols) // side
-        pooled = trees.means(page.vectors, (row[:, None] * -(-cols // side) + col[None, :]).flatten(), k)
-        return unit(pooled) if self.renormalize else pooled
+        row, col = np.arange(rows) // side, np.arange(cols) // side
+        return (row[:, None] * -(-cols // side) + col[None, :]).ravel()
 
 
 def _side(rows: int, cols: int, k: int) -> int:

@@ -5,33 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
-from pruners import Page, reducer, unit
+from pruners import Page, reducer
 from pruners.core import trees
 
 
 @reducer("agglomerative", paper="Liu et al., Structural Anchor Pruning, Cluster-Merge as its scripts run it")
-def agglomerative(page: Page, renormalize: bool = False) -> Callable[[int], torch.Tensor]:
+def agglomerative(page: Page, renormalize: bool = False) -> Callable[[int], np.ndarray]:
     """Average linkage on 1 - cos; cluster means as they are."""
-    return _means_at(page, trees.average_cosine(page.vectors), renormalize)
+    tree = trees.average_cosine(page.vectors)
+    return lambda k: trees.cut(tree, k)
 
 
 @reducer("token_pooling", paper="Clavié et al. 2024, arXiv 2409.14683; colpali-engine's HierarchicalTokenPooler")
-def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], torch.Tensor]:
+def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], np.ndarray]:
     """Ward pooling as colpali-engine does it: cluster means, renormalised.
 
     The engine hands scipy the N x N matrix 1 - E·Eᵀ as if its rows were observations. The distance between two such
     rows is ‖E(eᵢ - eⱼ)‖: that of points with the inner products E·(EᵀE)·Eᵀ, which never need the N x N x N product.
     """
     vectors = page.vectors.double()
-    products = (vectors @ (vectors.T @ vectors)) @ vectors.T
-    return _means_at(page, trees.ward_of_products(products), renormalize)
-
-
-def _means_at(page: Page, tree: np.ndarray, renormalize: bool) -> Callable[[int], torch.Tensor]:
-    def at(k: int) -> torch.Tensor:
-        vectors = trees.means(page.vectors, trees.cut(tree, k), k)
-        return unit(vectors) if renormalize else vectors
-
-    return at
+    tree = trees.ward_of_products((vectors @ (vectors.T @ vectors)) @ vectors.T)
+    return lambda k: trees.cut(tree, k)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
 
-from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner, unit
+from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner
 from pruners.core import trees
 from pruners.core.contract import Given
+from pruners.core.groups import group
 from pruners.eos import docpruner
 
 
@@ -48,27 +48,28 @@ class Merge(Pruner):
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
         kept = self.after.prune(page, self._first(budgets), given)
         assert isinstance(kept, Subset)
-        merged = []
+        parts = []
         for i, budget in enumerate(budgets):
             anchors = np.sort(kept.kept(i))
-            vectors = self._absorbed(page, anchors) if self.how == "absorb" else self._warded(page, anchors, budget)
-            merged.append(unit(vectors) if self.renormalize else vectors)
-        return Merged(tuple(merged))
+            labels = self._absorbed(page, anchors) if self.how == "absorb" else self._warded(page, anchors, budget)
+            parts.append(group(page.vectors, labels, labels.max() + 1, self.renormalize))
+        return Merged.of(page, parts)
 
     def _first(self, budgets: Sequence[float]) -> list[float]:
         """The budgets of the first stage."""
         return [budget if self.how == "absorb" else min(1.0, self.factor * budget) for budget in budgets]
 
-    def _warded(self, page: Page, anchors: np.ndarray, budget: float) -> torch.Tensor:
-        vectors = page.vectors[anchors]
+    def _warded(self, page: Page, anchors: np.ndarray, budget: float) -> np.ndarray:
         n = len(anchors)
         k = keep_count(budget, len(page)) if self.budget_kind == "fixed" else max(1, int(n / self.factor))
-        return vectors if k >= n else trees.means(vectors, trees.cut(trees.ward(vectors), k), k)
+        labels = np.full(len(page), -1)
+        labels[anchors] = np.arange(n) if k >= n else trees.cut(trees.ward(page.vectors[anchors]), k)
+        return labels
 
-    def _absorbed(self, page: Page, anchors: np.ndarray) -> torch.Tensor:
-        nearest = (page.vectors @ page.vectors[anchors].T).argmax(1)
-        nearest[anchors] = torch.arange(len(anchors))  # an anchor leads its own group, even beside its duplicate
-        return trees.means(page.vectors, nearest, len(anchors))
+    def _absorbed(self, page: Page, anchors: np.ndarray) -> np.ndarray:
+        nearest = (page.vectors @ page.vectors[anchors].T).argmax(1).numpy()
+        nearest[anchors] = np.arange(len(anchors))  # an anchor leads its own group, even beside its duplicate
+        return nearest
 
 
 @preset(

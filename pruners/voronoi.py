@@ -43,13 +43,14 @@ def _directions(samples: int, dim: int) -> torch.Tensor:
 def removal_order(similarity: np.ndarray) -> np.ndarray:
     """Vectors (columns) in order of removal; of equally cheap ones the last goes first, so ties favour low indices.
 
-    Only directions whose best or second vector went are scanned again: about samples · N steps in all.
+    Only directions whose best or second vector went are scanned again: about samples · N steps in all. Most of that
+    happens when few vectors are left, so columns are drawn together whenever half of them have gone.
     """
     samples, n = similarity.shape
+    vectors = np.arange(n)  # of the columns that are there
     gone_by = np.zeros(n, np.float32)  # added to a row: GONE where a vector does not count
-    alive = np.ones(n, np.bool_)
-    best = np.empty(samples, np.int64)
-    second = np.empty(samples, np.int64)
+    best = np.empty(samples, np.int32)
+    second = np.empty(samples, np.int32)
     cost = np.zeros(n, np.float64)
     for s in range(samples):
         best[s] = _highest(similarity[s], gone_by)
@@ -57,12 +58,17 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
         cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
     order = np.empty(n, np.int64)
     for step in range(n):
+        if 2 * (n - step) <= len(vectors):
+            left = np.flatnonzero(gone_by == 0)
+            place = np.zeros(len(vectors), np.int32)
+            place[left] = np.arange(len(left))
+            similarity, best, second = _columns(similarity, left), place[best], place[second]
+            vectors, cost, gone_by = vectors[left], cost[left], gone_by[left]
         gone = -1
-        for j in range(n):
-            if alive[j] and (gone < 0 or cost[j] <= cost[gone]):
+        for j in range(len(vectors)):
+            if gone_by[j] == 0 and (gone < 0 or cost[j] <= cost[gone]):
                 gone = j
-        order[step] = gone
-        alive[gone] = False
+        order[step] = vectors[gone]
         gone_by[gone] = GONE
         if step >= n - 2:  # with one vector left there is no second best, and nothing more to choose
             continue
@@ -76,6 +82,15 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
             second[s] = _second(similarity[s], gone_by, best[s])
             cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
     return order
+
+
+@numba.njit(cache=True)
+def _columns(matrix: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    part = np.empty((len(matrix), len(chosen)), matrix.dtype)
+    for i in range(len(matrix)):
+        for j in range(len(chosen)):
+            part[i, j] = matrix[i, chosen[j]]
+    return part
 
 
 @numba.njit(cache=True)

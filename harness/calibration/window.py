@@ -71,7 +71,7 @@ def pair_retention(
     for page_index, here in places.items():
         page = store.page(page_index)
         counts = tuple(keep_count(gamma, len(page)) for gamma in gammas)
-        orders = rank(rankings(page))[:, : max(counts)].numpy()
+        orders = rank(rankings(page))[:, : max(counts)]
         queries = tile_queries([store.query(pairs[place][1]) for place in here])
         full, *pruned = score_page(page.vectors, [Subset(order, counts) for order in orders], queries).astype(float)
         for column, place in enumerate(here):

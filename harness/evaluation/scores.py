@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
 from harness.evaluation.methods import Method
-from harness.scoring.queries import QueryTiles, tile_queries
+from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
@@ -145,7 +145,8 @@ def score_one(job: Job, index: int) -> PageScores:
 def _with_prompt(result: Subset | Merged, n: int, prompt: torch.Tensor) -> Subset | Merged:
     """A result with the page's prompt vectors, which follow its n patches, kept at every budget."""
     if isinstance(result, Merged):
-        return Merged(tuple(torch.cat([part, prompt]) for part in result.vectors), result.bits_per_vector)
+        groups = tuple(each and each.with_singles(len(prompt)) for each in result.groups)
+        return replace(result, vectors=tuple(torch.cat([part, prompt]) for part in result.vectors), groups=groups)
     order = np.concatenate([np.arange(n, n + len(prompt)), result.order])
     return Subset(order, tuple(count + len(prompt) for count in result.counts))
 
@@ -164,7 +165,7 @@ def load_queries(store: Store, indices: Sequence[int], device: str | None = "cpu
     chosen = choose_device(device)
     if chosen.type == "cuda":
         return tile_queries(queries, GPU_TILE_TOKENS, chosen)
-    return tile_queries(queries)
+    return tile_queries(queries, tile_tokens(store.mean_vectors))
 
 
 def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:

@@ -12,6 +12,8 @@ from pruners.core.errors import PruneBoardError
 
 TILE_TOKENS = 128
 """Query tokens multiplied at a time: 1,024 page vectors x 128 tokens are 512 KB, which a second-level cache holds."""
+TILE_NUMBERS = 1024 * TILE_TOKENS
+MOST_TILE_TOKENS = 512  # beyond that, short pages gain nothing more (measured)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class QueryTiles:
 
     def __len__(self) -> int:
         return self.tiles[-1].last if self.tiles else 0
+
+
+def tile_tokens(page_vectors: float) -> int:
+    """Query tokens of a tile for pages of so many vectors: shorter pages take more tokens at a time."""
+    return min(MOST_TILE_TOKENS, max(TILE_TOKENS, int(TILE_NUMBERS / page_vectors)))
 
 
 def tile_queries(

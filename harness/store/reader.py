@@ -57,6 +57,11 @@ class Store:
         return self.manifest.dim or 0
 
     @property
+    def mean_vectors(self) -> float:
+        """Vectors of a page, on average."""
+        return sum(shard.vectors for shard in self.manifest.shards.values()) / len(self)
+
+    @property
     def signals(self) -> dict[str, int]:
         """The signals there are, with their number of rows (layers)."""
         return dict(self.manifest.signals)

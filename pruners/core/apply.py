@@ -8,6 +8,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Collection, Sequence
 
+import numba
 import numpy as np
 import torch
 
@@ -18,6 +19,7 @@ from .page import Page
 
 SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
+SAME_VECTOR = 1e-5  # means may be summed in another order
 
 
 def prune(
@@ -36,7 +38,7 @@ def prune(
         raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
     where = f"pruner {str(pruner)!r}, page {page.id!r}"
     given = Given(page.id, seed, trial, tuple(queries) if queries is not None else None)
-    before = page.fingerprint()
+    before = page.original
     try:
         result = pruner.prune(page, budgets, given)
     except PrunerError:
@@ -72,6 +74,7 @@ def checked(pruner: Pruner, page: Page, budgets: Sequence[float], result: object
     elif isinstance(result, Merged):
         for budget, vectors in zip(budgets, result.vectors, strict=False):
             _check_vectors(f"{where}, budget {budget:g}", page, vectors, pruner.unit_norm)
+        _check_groups(where, page, result)
         counts = [len(vectors) for vectors in result.vectors]
     else:
         raise PrunerError(f"{where}: returned {type(result).__name__}; expected Subset or Merged")
@@ -86,6 +89,21 @@ def checked(pruner: Pruner, page: Page, budgets: Sequence[float], result: object
                 f"{where}, budget {budget:g}: returned {count} vectors; expected {expected} of {len(page)}"
             )
     return result
+
+
+def _check_groups(where: str, page: Page, result: Merged) -> None:
+    """Groups stand for the vectors when pages are scored: they must make the same."""
+    for groups, vectors in zip(result.groups, result.vectors, strict=False):
+        if groups is None:
+            continue
+        labels, scales = groups.labels, groups.scales
+        whole = labels.dtype == np.int64 and labels.shape == (len(page),) and scales.shape == (len(vectors),)
+        if not whole or labels.min() < -1 or labels.max() >= len(scales):
+            raise PrunerError(
+                f"{where}: its groups do not label {len(page)} patches with 0 to {len(vectors) - 1} or -1"
+            )
+        if np.abs(groups.vectors(page.vectors).numpy() - vectors.numpy()).max() > SAME_VECTOR:
+            raise PrunerError(f"{where}: its vectors are not the means of the groups it names")
 
 
 def _check_order(where: str, page: Page, result: Subset) -> None:
@@ -109,13 +127,25 @@ def _check_vectors(where: str, page: Page, vectors: object, unit_norm: bool) -> 
         raise PrunerError(f"{where}: returned {got}; expected a float32 tensor [k, {width}]")
     if vectors.shape[1] != width:
         raise PrunerError(f"{where}: returned vectors of width {vectors.shape[1]}; expected {width}")
-    bad = (~torch.isfinite(vectors).all(1)).nonzero()
+    norms = _norms(vectors.detach().numpy())
+    bad = np.flatnonzero(~np.isfinite(norms))
     if len(bad):
-        raise PrunerError(f"{where}: {len(bad)} of {len(vectors)} vectors are not finite, the first is {int(bad[0])}")
+        raise PrunerError(f"{where}: {len(bad)} of {len(vectors)} vectors are not finite, the first is {bad[0]}")
     if unit_norm and len(vectors):
-        norms = vectors.norm(dim=-1)
-        worst = int((norms - 1).abs().argmax())
-        if abs(norms[worst].item() - 1) > UNIT_NORM_TOLERANCE:
+        worst = np.abs(norms - 1).argmax()
+        if abs(norms[worst] - 1) > UNIT_NORM_TOLERANCE:
             raise PrunerError(
-                f"{where}: vector {worst} has norm {norms[worst].item():.4g}; expected 1, as the method promises"
+                f"{where}: vector {worst} has norm {norms[worst]:.4g}; expected 1, as the method promises"
             )
+
+
+@numba.njit(cache=True)
+def _norms(vectors: np.ndarray) -> np.ndarray:
+    """The norm of each row, not finite where a number of it is not. Compiled, because every result passes here."""
+    norms = np.empty(len(vectors))
+    for i in range(len(vectors)):
+        total = 0.0
+        for d in range(vectors.shape[1]):
+            total += np.float64(vectors[i, d]) * np.float64(vectors[i, d])
+        norms[i] = np.sqrt(total)
+    return norms

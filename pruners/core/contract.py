@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from typing_extensions import Self
 
 from .budget import keep_count
 from .errors import PrunerError
+from .groups import Groups, group
 from .page import Page
 
 DEFAULT_TRIALS = 5  # of a method that asks for `rng`
@@ -50,10 +52,21 @@ class Subset:
 
 @dataclass(frozen=True)
 class Merged:
-    """New vectors for each budget, and the bits one of them takes in an index (None: the index's own type)."""
+    """New vectors for each budget, and the bits one of them takes in an index (None: the index's own type).
+
+    `groups` says for each budget which patches were merged, where that is known; it makes scoring several times faster.
+    """
 
     vectors: tuple[torch.Tensor, ...]
     bits_per_vector: int | None = None
+    groups: tuple[Groups | None, ...] = ()
+
+    @classmethod
+    def of(cls, page: Page, parts: Sequence[torch.Tensor | Groups]) -> Merged:
+        """From what was made for each budget: vectors, or groups of patches."""
+        groups = tuple(part if isinstance(part, Groups) else None for part in parts)
+        vectors = (part.vectors(page.vectors) if isinstance(part, Groups) else part for part in parts)
+        return cls(tuple(vectors), groups=groups)
 
 
 @dataclass(frozen=True)
@@ -137,10 +150,15 @@ class Pruner:
         """Prune a page at all budgets. Called through `apply.prune`, which guards the page and checks the result."""
         raise NotImplementedError(f"{type(self).__name__} must say how it prunes")
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """The expression that makes this pruner, as `parse` reads it."""
         from . import expression
 
         return expression.write(self)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Scorer(Pruner):
@@ -151,7 +169,7 @@ class Scorer(Pruner):
     def ranked(self, page: Page, given: Given) -> tuple[torch.Tensor, np.ndarray]:
         """Scores, and the order they induce."""
         scores = checked_scores(self, page, self.score(page, **given.arguments(self.uses)))
-        return scores, rank(scores).numpy()
+        return scores, rank(scores)
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
         _, order = self.ranked(page, given)
@@ -159,7 +177,11 @@ class Scorer(Pruner):
 
 
 class Reducer(Pruner):
-    """Returns k new vectors: `reduce(page, k)`. If all k share work, `reduce(page)` returns a function of k instead."""
+    """Merges a page into k vectors: `reduce(page, k)`. If all k share work, `reduce(page)` returns a function of k.
+
+    It returns the vectors `[k, d]`, or, where these are means of patches, the group of each patch `[N]`: whole numbers
+    from 0 to k - 1, or -1 for a patch in none. Means are then made here, of norm 1 if `renormalize` says so.
+    """
 
     reduce: Callable[..., Any]
 
@@ -169,13 +191,19 @@ class Reducer(Pruner):
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
         counts = [self.count(page, budget) for budget in budgets]
-        at: Callable[[int], torch.Tensor]
+        at: Callable[[int], torch.Tensor | np.ndarray]
         if "k" in self.uses:
             at = lambda k: self.reduce(page, k, **given.arguments(self.uses))  # noqa: E731
         elif any(k < len(page) for k in counts):
             at = self.reduce(page, **given.arguments(self.uses))
         whole = unit(page.vectors) if self.unit_norm else page.vectors  # k = N merges nothing, whatever the method
-        return Merged(tuple(whole if k == len(page) else at(k) for k in counts))
+        made = [(k, whole if k == len(page) else at(k)) for k in counts]
+        return Merged.of(page, [self._part(page, k, part) for k, part in made])
+
+    def _part(self, page: Page, k: int, made: torch.Tensor | np.ndarray) -> torch.Tensor | Groups:
+        if isinstance(made, torch.Tensor) and made.is_floating_point():
+            return made
+        return group(page.vectors, made, k, self.unit_norm)
 
 
 class Diagnostic(Scorer):
@@ -209,9 +237,9 @@ class Preset(Pruner):
         return self.made().prune(page, budgets, given)
 
 
-def rank(scores: torch.Tensor) -> torch.Tensor:
+def rank(scores: torch.Tensor) -> np.ndarray:
     """Patches by score, along the last axis: highest first, equal scores by patch index."""
-    return torch.argsort(scores, dim=-1, descending=True, stable=True)
+    return np.argsort(-scores.double().numpy(), axis=-1, kind="stable")
 
 
 def learned() -> Any:
@@ -232,7 +260,8 @@ def checked_scores(pruner: Pruner, page: Page, scores: Any) -> torch.Tensor:
     if not isinstance(scores, torch.Tensor) or scores.shape != (len(page),):
         got = f"a tensor {list(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise PrunerError(f"{where}: score() returned {got}; expected one number a patch, a tensor [{len(page)}]")
-    bad = (~torch.isfinite(scores)).nonzero()
+    scores = scores.detach()
+    bad = np.flatnonzero(~np.isfinite(scores.double().numpy()))
     if len(bad):
         first = int(bad[0])
         raise PrunerError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -54,6 +55,11 @@ class Page:
 
     def __len__(self) -> int:
         return self.vectors.shape[0]
+
+    @cached_property
+    def original(self) -> int:
+        """The fingerprint as it was when first asked for."""
+        return self.fingerprint()
 
     def fingerprint(self) -> int:
         """A hash of all tensor contents, cheap enough (about 10 GB/s) to guard every pruner call."""

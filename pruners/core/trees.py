@@ -6,10 +6,10 @@ scipy grows the trees. Distances come from one matrix product instead of scipy's
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import torch
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 from .contract import unit
 
@@ -22,39 +22,57 @@ def ward(vectors: torch.Tensor) -> np.ndarray:
 
 def ward_of_products(products: torch.Tensor) -> np.ndarray:
     """Ward's tree of points whose inner products are given."""
-    squares = products.diagonal()
-    gaps = (squares[:, None] + squares[None, :] - 2 * products).clamp_min_(0)
-    gaps[gaps < 1e-12 * squares.max()] = 0  # rounding of equal vectors would otherwise order their merges
-    return _grow(gaps.sqrt_(), "ward")
+    return linkage(_euclidean(products.numpy()), "ward")
 
 
 def average_cosine(vectors: torch.Tensor) -> np.ndarray:
     """The average-linkage tree over 1 - cos."""
     x = unit(vectors.double())
-    return _grow((1 - x @ x.T).clamp_min_(0), "average")
+    return linkage(_one_minus((x @ x.T).numpy()), "average")
 
 
-def cut(tree: np.ndarray, k: int) -> torch.Tensor:
+@numba.njit(cache=True)
+def cut(tree: np.ndarray, k: int) -> np.ndarray:
     """Labels 0..k-1 of the leaves after all but the last k - 1 merges; clusters are numbered by their first patch."""
     n = len(tree) + 1
-    parent = np.arange(2 * n - 1)
-    done = n - k
-    parent[tree[:done, :2].astype(np.int64)] = np.arange(n, n + done)[:, None]
-    while True:
-        above = parent[parent]
-        if (above == parent).all():
-            break
-        parent = above
-    _, first, member = np.unique(parent[:n], return_index=True, return_inverse=True)
-    return torch.from_numpy(np.argsort(np.argsort(first))[member])
+    root = np.arange(2 * n - 1)
+    for merge in range(n - k - 1, -1, -1):  # from the last merge down: a node's children lie in its cluster
+        root[int(tree[merge, 0])] = root[n + merge]
+        root[int(tree[merge, 1])] = root[n + merge]
+    number, labels, used = np.full(2 * n - 1, -1), np.empty(n, np.int64), 0
+    for leaf in range(n):
+        if number[root[leaf]] < 0:
+            number[root[leaf]] = used
+            used += 1
+        labels[leaf] = number[root[leaf]]
+    return labels
 
 
-def means(vectors: torch.Tensor, labels: torch.Tensor, k: int) -> torch.Tensor:
-    """The mean vector of each of k groups."""
-    sums = torch.zeros(k, vectors.shape[1], dtype=vectors.dtype).index_add_(0, labels, vectors)
-    return sums / torch.bincount(labels, minlength=k)[:, None]
+@numba.njit(cache=True)
+def _euclidean(products: np.ndarray) -> np.ndarray:
+    """Distances in scipy's condensed order: one for each pair i < j."""
+    n = len(products)
+    squares = np.diag(products)
+    # rounding of equal vectors would otherwise order their merges
+    nothing = 1e-12 * squares.max()
+    distances = np.empty(n * (n - 1) // 2, products.dtype)
+    at = 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            gap = squares[i] + squares[j] - 2 * products[i, j]
+            distances[at] = np.sqrt(gap) if gap >= nothing else 0
+            at += 1
+    return distances
 
 
-def _grow(distances: torch.Tensor, method: str) -> np.ndarray:
-    distances.fill_diagonal_(0)
-    return linkage(squareform(distances.numpy(), checks=False), method)
+@numba.njit(cache=True)
+def _one_minus(cosines: np.ndarray) -> np.ndarray:
+    """1 - cos in scipy's condensed order, not below 0."""
+    n = len(cosines)
+    distances = np.empty(n * (n - 1) // 2, cosines.dtype)
+    at = 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            distances[at] = max(1 - cosines[i, j], 0)
+            at += 1
+    return distances

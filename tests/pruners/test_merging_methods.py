@@ -2,13 +2,17 @@
 
 import harness.compat  # noqa: F401
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from pruners import Page, PrunerError, parse, prune, synthetic_page, unit
 from pruners.core import trees
+from pruners.kmeans import TOLERANCE, lloyd, seed_centres
 
 
 def vectors(text: str, page: Page, budget: float) -> torch.Tensor:
@@ -22,6 +26,10 @@ def same_set(a: torch.Tensor, b: torch.Tensor, tolerance: float = 1e-5) -> bool:
     gaps = torch.cdist(a.double(), b.double())
     matched = gaps.argmin(1)
     return bool(gaps.min(1).values.max() < tolerance and len(matched.unique()) == len(a))
+
+
+def means(page: Page, labels: np.ndarray) -> torch.Tensor:
+    return torch.stack([page.vectors[labels == j].double().mean(0) for j in range(labels.max() + 1)]).float()
 
 
 ANGLES = torch.tensor([0.0, 2, 90, 94, 180, 183])  # three pairs, far apart
@@ -58,7 +66,7 @@ def test_token_pooling_equals_colpali_engines_pooler(factor: int) -> None:
     theirs = HierarchicalTokenPooler().pool_embeddings([page.vectors], pool_factor=factor)[0]
     assert len(theirs) == 300 // factor
     assert same_set(vectors("token_pooling", page, len(theirs) / 300), theirs)
-    plain_ward = trees.means(page.vectors, trees.cut(trees.ward(page.vectors), len(theirs)), len(theirs))
+    plain_ward = means(page, trees.cut(trees.ward(page.vectors), len(theirs)))
     assert not same_set(unit(plain_ward), theirs), "the engine clusters rows of the similarity matrix, not the vectors"
 
 
@@ -83,17 +91,33 @@ def test_kmeans_is_as_good_as_scikit_learn_called_directly(budget: float) -> Non
     assert np.mean(ours) < np.mean(theirs) + 4 * spread
 
 
-def test_kmeans_equals_scikit_learn_from_the_same_start() -> None:
-    from pruners.kmeans import seed_centres
-
-    page = synthetic_page(12, 12, dim=24)
+@pytest.mark.parametrize("max_iter", [1, 2, 100])
+@pytest.mark.parametrize("k", [2, 9, 40])
+def test_kmeans_equals_scikit_learn_from_the_same_start(k: int, max_iter: int) -> None:
+    page = synthetic_page(20, 12, dim=24)
     squared = torch.cdist(page.vectors, page.vectors).square().numpy()
-    rng = np.random.default_rng(5)
-    start = seed_centres(squared, rng.random((9, 4)))
-    assert len(set(start.tolist())) == 9
-    model = KMeans(9, init=page.vectors.numpy()[start], n_init=1, max_iter=1).fit(page.vectors.numpy())
-    nearest = torch.cdist(page.vectors, page.vectors[start]).argmin(1)
-    assert same_set(torch.from_numpy(model.cluster_centers_), trees.means(page.vectors, nearest, 9), 1e-4)
+    start = seed_centres(squared, np.random.default_rng(5).random((k, 4)))
+    assert len(set(start.tolist())) == k
+    vectors = page.vectors.numpy()
+    with warnings.catch_warnings():  # one iteration does not converge, and is not meant to
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(k, init=vectors[start], n_init=1, max_iter=max_iter).fit(vectors)
+    ours = lloyd(vectors, vectors[start], max_iter, TOLERANCE * vectors.var(0).mean())
+    assert same_set(means(page, ours), torch.from_numpy(model.cluster_centers_), 1e-5)
+
+
+def test_an_empty_cluster_takes_the_vector_farthest_from_its_centre() -> None:
+    vectors = np.array([[0, 0], [1, 0], [9, 0], [10, 0], [14, 0]], np.float32)
+    nobody = np.array([[0.5, 0], [10, 0], [0.5, 99]], np.float32)
+    model = KMeans(3, init=nobody, n_init=1, max_iter=1).fit(vectors)
+    labels = lloyd(vectors, nobody, 1, 0.0)
+    assert labels.tolist() == [0, 0, 1, 1, 2]
+    assert same_set(means(Page("five", torch.from_numpy(vectors)), labels), torch.from_numpy(model.cluster_centers_))
+
+
+def test_kmeans_makes_k_groups_of_equal_vectors() -> None:
+    page = Page("equal", torch.ones(12, 4) / 2)
+    assert torch.equal(vectors("kmeans", page, 0.5), torch.ones(6, 4) / 2)
 
 
 def test_a_tree_is_cut_into_exactly_k_even_where_heights_tie() -> None:
@@ -101,8 +125,8 @@ def test_a_tree_is_cut_into_exactly_k_even_where_heights_tie() -> None:
     tree = trees.ward(equal)
     for k in range(1, 11):
         labels = trees.cut(tree, k)
-        assert labels.unique().tolist() == list(range(k))
-        firsts = [int((labels == i).nonzero()[0]) for i in range(k)]
+        assert np.unique(labels).tolist() == list(range(k))
+        firsts = [int(np.flatnonzero(labels == i)[0]) for i in range(k)]
         assert firsts == sorted(firsts), "clusters are numbered by their first patch"
 
 

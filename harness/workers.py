@@ -18,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import scipy.linalg  # noqa: F401  (compiled loops multiply with its BLAS; only what is loaded can be limited to a thread)
 import torch
 from threadpoolctl import threadpool_limits
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from pruners import Page, PruneBoardError, Reducer, reducer
+from pruners import Page, PruneBoardError, Reducer, reducer, unit
+from pruners.core import trees
 
 
 @reducer("tome", paper="Bolya et al. 2023, Token Merging, arXiv 2210.09461")
@@ -25,57 +26,39 @@ class ToMe(Reducer):
             raise PruneBoardError(f"rate is the part merged in a round, above 0 and at most 0.5, not {self.rate}")
 
     def reduce(self, page: Page) -> Callable[[int], np.ndarray]:
-        """Full rounds are shared by all budgets; only the last, shortened one belongs to a budget alone.
+        """A budget cuts the sequence of merges short: what it gets does not depend on which others are asked for.
 
-        So what a budget gets does not depend on which others were asked for.
+        Its last round then merges fewer pairs than a full one: the most similar of those that the full one would.
         """
-        rounds = [(np.array(page.vectors.numpy(), order="C"), np.arange(len(page)))]
-
-        def at(k: int) -> np.ndarray:
-            while len(rounds[-1][0]) > k:
-                rounds.append(_merge(*rounds[-1], self._step(len(rounds[-1][0]))))
-            sums, labels = next(state for state in reversed(rounds) if len(state[0]) >= k)
-            return labels if len(sums) == k else _merge(sums, labels, len(sums) - k)[1]
-
-        return at
-
-    def _step(self, n: int) -> int:
-        return max(1, int(self.rate * n))
+        merges = merge_sequence(page.vectors.numpy(), unit(page.vectors).numpy(), self.rate)
+        return lambda k: trees.cut(merges, k)
 
 
 @numba.njit(cache=True)
-def _merge(sums: np.ndarray, labels: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """One round: each even vector proposes to its most similar odd one; the r best pairs merge. Reading order stays.
+def merge_sequence(vectors: np.ndarray, directions: np.ndarray, rate: float) -> np.ndarray:
+    """Which vector goes into which, `[N - 1, 2]`: round after round, within a round the most similar pair first.
 
-    Groups are kept as sums, whose directions are those of the size-weighted means, and as the label of each patch.
-    Compiled, because a page takes dozens of rounds of a dozen small steps each.
+    In a round each even vector proposes to its most similar odd one. Groups stay where their odd member is, as sums:
+    the size-weighted mean of a merge is then a plain addition, and has the same direction. Compiled, because a page
+    takes dozens of rounds of a dozen small steps each.
     """
-    n, dim = sums.shape
-    even, odd = np.empty(((n + 1) // 2, dim), np.float32), np.empty((n // 2, dim), np.float32)
-    for i in range(n):
-        half = odd if i % 2 else even
-        half[i // 2] = sums[i] / max(_length(sums[i]), np.float32(1e-12))
-    similarity = np.dot(even, odd.T)
-    best, partner = np.empty(len(even), np.float32), np.empty(len(even), np.int64)
-    for i in range(len(even)):
-        partner[i] = similarity[i].argmax()
-        best[i] = similarity[i, partner[i]]
-    joined = np.full(n, -1)
-    sums = sums.copy()
-    for pair in np.argsort(-best, kind="mergesort")[:r]:
-        joined[2 * pair] = 2 * partner[pair] + 1
-        sums[joined[2 * pair]] += sums[2 * pair]
-    kept = np.flatnonzero(joined < 0)
-    number = np.empty(n, np.int64)
-    number[kept] = np.arange(len(kept))
-    for gone in np.flatnonzero(joined >= 0):
-        number[gone] = number[joined[gone]]
-    return sums[kept], number[labels]
-
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})  # a sum in any order: several numbers at a time
-def _length(vector: np.ndarray) -> np.float32:
-    total = np.float32(0)
-    for value in vector:
-        total += value * value
-    return np.sqrt(total)
+    n = len(vectors)
+    sums, directions = vectors.copy(), directions.copy()
+    merges, done, left = np.empty((n - 1, 2), np.int64), 0, np.arange(n)
+    while len(left) > 1:
+        even, odd = left[0::2], left[1::2]
+        similarity = np.dot(directions[even], directions[odd].T)
+        best, partner = np.empty(len(even), np.float32), np.empty(len(even), np.int64)
+        for i in range(len(even)):
+            partner[i] = similarity[i].argmax()
+            best[i] = similarity[i, partner[i]]
+        stays = np.ones(n, np.bool_)
+        for pair in np.argsort(-best, kind="mergesort")[: max(1, int(rate * len(left)))]:
+            gone, into = even[pair], odd[partner[pair]]
+            merges[done] = gone, into
+            done += 1
+            stays[gone] = False
+            sums[into] += sums[gone]
+            directions[into] = sums[into] / max(np.sqrt((sums[into] * sums[into]).sum()), np.float32(1e-12))
+        left = left[stays[left]]
+    return merges

@@ -1,8 +1,8 @@
 """The compiled loops of the sweep: maxima over patches, summed over each query's tokens.
 
 `similarity` is [N, tokens], `offsets` says where each query's tokens begin and end, and cell c fills row `rows[c]` of
-`out`. `best`, the running maximum of every token, goes from one buffer to another: where old and new are the same array,
-the compiler stores only what changed, number by number, which is five times slower (measured).
+`out`. `best`, the running maximum of every token, goes from one buffer to another: where old and new are the same
+array, the compiler stores only what changed, number by number, which is five times slower (measured).
 """
 
 from __future__ import annotations

@@ -53,6 +53,9 @@ class Page:
                     f"page {self.id!r}: signal {name!r} must be a tensor [layers, {len(self)}], not {_say(signal)}"
                 )
 
+        object.__setattr__(self, "vectors", v.contiguous())  # rows one after another: compiled loops expect it
+        object.__setattr__(self, "signals", {name: signal.contiguous() for name, signal in self.signals.items()})
+
     def __len__(self) -> int:
         return self.vectors.shape[0]
 
@@ -64,9 +67,14 @@ class Page:
     def fingerprint(self) -> int:
         """A hash of all tensor contents, cheap enough (about 10 GB/s) to guard every pruner call."""
         digest = xxhash.xxh3_64()
-        for tensor in (self.vectors, *self.signals.values()):
-            digest.update(tensor.contiguous().numpy().data)
+        for content in self._contents:
+            digest.update(content)
         return digest.intdigest()
+
+    @cached_property
+    def _contents(self) -> list[memoryview]:
+        """The tensors' own memory."""
+        return [np.asarray(tensor).data for tensor in (self.vectors, *self.signals.values())]
 
 
 @dataclass(frozen=True)

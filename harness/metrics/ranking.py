@@ -60,11 +60,9 @@ class Evaluator:
         return {name(m): np.array([found[query][m] for query in self.query_ids]) for m in MEASURES}
 
     def _cuts(self, scores: np.ndarray) -> np.ndarray:
-        """The score of each query below which no page can change a figure."""
+        """The score of each query below which no page can change a figure; infinite if none of its judged is there."""
         cuts = np.full(len(scores), np.inf, np.float32)
         np.minimum.at(cuts, self._judged[0], scores[self._judged])
-        best = scores.max(1)  # of a query none of whose judged pages is there, one page stands for the ranking
-        cuts = np.minimum(cuts, best)
         if scores.shape[1] > DEPTH:
             cuts = np.maximum(cuts, np.partition(scores, -DEPTH, axis=1)[:, -DEPTH])
         return cuts

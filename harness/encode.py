@@ -89,7 +89,7 @@ def encode(
             # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on
             # where a run was interrupted, and so do the last bits of their vectors.
             shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
-            if getattr(backbone, "one_thread", False):
+            if wanted and getattr(backbone, "one_thread", False):
                 batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
                 _encode_in_processes(writer, backbone, read, batches, index, workers or os.cpu_count() or 1, advance)
             else:

@@ -1,12 +1,18 @@
 """Quantised patches with attention pruning. Reference: Bach 2025, "Hierarchical Patch Compression for ColPali"
 (arXiv 2506.21601): a K-Means codebook, one code a patch, attention top-p. The codebook here is learned from
-calibration pages, not from the evaluated corpus."""
+calibration pages, not from the evaluated corpus.
+
+K-Means starts on a sample: greedy k-means++ and the first iterations need no more, and they would take most of the
+time. The last iterations read every vector.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numba
+import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 from typing_extensions import Self
@@ -15,6 +21,10 @@ from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, l
 from pruners.core.apply import SEED
 from pruners.core.contract import Given
 from pruners.eos import eos
+
+SAMPLE = 48  # vectors a code
+ON_SAMPLE, ON_ALL = 10, 8  # iterations; more of them lower the squared error by less than another seed does
+BLOCK = 1024  # vectors assigned at a time: their products with all codes stay in the cache
 
 
 @pruner("hpc", output="quantised", budget="fixed", needs=("eos",), paper="Bach 2025, HPC-ColPali, arXiv 2506.21601")
@@ -41,16 +51,13 @@ class Hpc(Pruner):
         return 0 if self.codebook is None else self.codebook.numel() * 2
 
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
-        from sklearn.cluster import KMeans
-
         vectors = torch.cat([page.vectors for page in pages]) if pages else torch.empty(0)
         if len(vectors) < self.codes:
             raise PruneBoardError(
                 f"{self} learns {self.codes} codes, but its calibration pages have {len(vectors)} vectors; give it more"
             )
-        model = KMeans(self.codes, random_state=SEED, n_init=1, max_iter=25)  # closer than mini-batches, and quicker
-        with threadpool_limits(1):  # threads add up their sums in any order: the codebook would differ in its last bits
-            centres = torch.from_numpy(model.fit(vectors.numpy()).cluster_centers_)
+        with threadpool_limits(1):  # a product shared among threads may differ in its last bits
+            centres = torch.from_numpy(learn_codebook(vectors.numpy(), self.codes, np.random.default_rng(SEED)))
         return self.replace(codebook=centres.half().float())  # as an index stores it
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
@@ -60,3 +67,52 @@ class Hpc(Pruner):
         codes = torch.cdist(page.vectors, self.codebook).argmin(1)
         kept = (codes[order[: keep_count(budget, len(page))]] for budget in budgets)
         return Merged(tuple(self.codebook[chosen] for chosen in kept), bits_per_vector=self.bits)
+
+
+def learn_codebook(vectors: np.ndarray, codes: int, rng: np.random.Generator) -> np.ndarray:
+    """K-Means centres `[codes, d]` of `vectors [n, d]`."""
+    sample = vectors[np.sort(rng.permutation(len(vectors))[: SAMPLE * codes])]
+    centres = _seeded(sample, codes, rng)
+    for seen in (*[sample] * ON_SAMPLE, *[vectors] * ON_ALL):
+        centres = _means(seen, _nearest(seen, centres), centres)
+    return centres
+
+
+def _seeded(vectors: np.ndarray, codes: int, rng: np.random.Generator) -> np.ndarray:
+    """Greedy k-means++ (Arthur & Vassilvitskii 2007): of a few candidates drawn in proportion to the squared distance
+    from the nearest centre, the one that lowers the sum of these distances most."""
+    squares = np.einsum("nd,nd->n", vectors, vectors)
+    chosen = [int(rng.integers(len(vectors)))]
+    distances = np.maximum(squares - 2 * (vectors @ vectors[chosen[0]]) + squares[chosen[0]], 0)
+    for _ in range(1, codes):
+        cumulative = np.cumsum(distances, dtype=np.float64)
+        draws = rng.random(2 + int(np.log(codes))) * cumulative[-1]
+        candidates = np.minimum(np.searchsorted(cumulative, draws, side="right"), len(vectors) - 1)
+        after = squares - 2 * (vectors[candidates] @ vectors.T) + squares[candidates, None]
+        np.clip(after, 0, distances, out=after)
+        best = int(after.sum(1, dtype=np.float64).argmin())
+        chosen.append(int(candidates[best]))
+        distances = after[best]
+    return vectors[chosen]
+
+
+def _nearest(vectors: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The nearest centre of each vector: where v·c - |c|²/2 is largest."""
+    half = np.einsum("kd,kd->k", centres, centres) / 2
+    blocks = (vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK))
+    return np.concatenate([(block @ centres.T - half).argmax(1) for block in blocks])
+
+
+@numba.njit(cache=True)
+def _means(vectors: np.ndarray, nearest: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The mean of each centre's vectors; a centre without any stays where it is."""
+    sums, counts = np.zeros(centres.shape, np.float64), np.zeros(len(centres), np.int64)
+    for i in range(len(vectors)):
+        counts[nearest[i]] += 1
+        for j in range(vectors.shape[1]):
+            sums[nearest[i], j] += vectors[i, j]
+    means = centres.copy()
+    for k in range(len(centres)):
+        if counts[k]:
+            means[k] = sums[k] / counts[k]
+    return means

@@ -17,9 +17,10 @@ from typing import Any
 import torch
 from PIL import Image
 
-from harness.backbones.base import EngineBackbone, load_engine_model
+from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import find_checkpoint
 from harness.backbones.contract import Backbone, Card, EncodedPage
+from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.probe import attach, capturing
 from pruners.core.errors import PruneBoardError
 

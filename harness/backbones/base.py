@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 from PIL import Image
-from safetensors import safe_open
 
-from harness.backbones.checkpoint import ADAPTER, Checkpoint, CheckpointError, rows_of_weight
+from harness.backbones.checkpoint import Checkpoint, CheckpointError, rows_of_weight
 from harness.backbones.contract import Card, EncodedPage, Options
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
 from pruners.core.errors import PruneBoardError
@@ -59,17 +57,31 @@ class EngineBackbone:
     token_layout: ClassVar[str]
     signals_from: ClassVar[str] = "the retriever's own text decoder, all layers"
 
-    def __init__(self, name: str, checkpoint: Checkpoint, options: Options) -> None:
+    def __init__(self, name: str, checkpoint: Checkpoint, options: Options, known: Card | None = None) -> None:
+        """`known` is the card of one checkpoint, written down: if it is this one, nothing is loaded to find a store."""
         self.name, self.checkpoint, self.options = name, checkpoint, options
         self.device = choose_device(options.device)
         self.dtype = choose_dtype(options.dtype, self.device)
-        self.processor = self.load_processor()
+        self.known: Card | None = None
+        if known is not None and known.revision == checkpoint.identity and options.max_visual_tokens is None:
+            self.known = replace(known, checkpoint=checkpoint.name, dtype=self.dtype_name)
+        else:
+            _ = self.processor  # what is wrong with its files is said before any work
         if options.max_visual_tokens is not None:
             self.limit_visual_tokens(options.max_visual_tokens)
 
     @cached_property
+    def processor(self) -> Any:
+        return self.load_processor()
+
+    @cached_property
     def model(self) -> Any:
         """Loaded when first used: a finished store is found by the card alone, without gigabytes of weights."""
+        if self.known is not None and self.known != (stated := self.stated_card()):
+            raise CheckpointError(
+                f"{self.name} is known as {self.known}, but with the libraries installed here it is {stated}: a store "
+                "would not hold what its key says. Install the colpali-engine and transformers of the last release"
+            )
         model = self.load_model().to(self.device).eval()
         attach(model)
         return model
@@ -114,6 +126,10 @@ class EngineBackbone:
 
     @cached_property
     def card(self) -> Card:
+        return self.known or self.stated_card()
+
+    def stated_card(self) -> Card:
+        """The card as config, processor and weights state it."""
         prompt = self.page_inputs([Image.new("RGB", (64, 64), "white")])
         last = int(prompt["input_ids"][0][prompt["attention_mask"][0].bool()][-1])
         return Card(
@@ -123,7 +139,7 @@ class EngineBackbone:
             layers=self.text_config.num_hidden_layers,
             heads=self.text_config.num_attention_heads,
             dim=rows_of_weight(self.checkpoint, self.projection),
-            dtype=str(self.dtype).removeprefix("torch."),
+            dtype=self.dtype_name,
             signals=(*ATTENTION_SIGNALS, "ink"),
             signals_from=self.signals_from,
             page_prompt=self.page_prompt,
@@ -132,6 +148,10 @@ class EngineBackbone:
             query_template=self.query_text("{query}"),
             max_visual_tokens=self.options.max_visual_tokens,
         )
+
+    @property
+    def dtype_name(self) -> str:
+        return str(self.dtype).removeprefix("torch.")
 
     @property
     def one_thread(self) -> bool:
@@ -175,74 +195,3 @@ class EngineBackbone:
 
     def _to_device(self, inputs: Any) -> dict[str, torch.Tensor]:
         return {name: tensor.to(self.device) for name, tensor in inputs.items()}
-
-
-def load_engine_model(
-    model_class: Any, checkpoint: Checkpoint, dtype: torch.dtype, unused: tuple[str, ...] = ("lm_head.weight",)
-) -> Any:
-    """`from_pretrained` of a model class, from files on disk only, with nothing lost on the way.
-
-    `unused` are parts of names of weights that may be absent, because nothing here uses them.
-    """
-    with _quiet_transformers():
-        model, info = model_class.from_pretrained(
-            str(checkpoint.folder),
-            dtype=dtype,
-            attn_implementation="sdpa",
-            local_files_only=True,
-            ignore_mismatched_sizes=True,  # reported below, in one line instead of a traceback
-            output_loading_info=True,
-        )
-    mismatched = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
-    absent = sorted({key for key in info["missing_keys"] if not any(part in key for part in unused)} | mismatched)
-    if absent and checkpoint.base is None:
-        raise CheckpointError(
-            f"checkpoint {checkpoint.name!r} has no fitting weights for {_some(absent)}; they would be random. "
-            f"Is it a {model_class.__name__} checkpoint?"
-        )
-    if checkpoint.base is not None:
-        _check_adapter_arrived(model, checkpoint)
-    return model
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Loading reports and progress bars of transformers; what matters in them is checked and said by us."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _check_adapter_arrived(model: Any, checkpoint: Checkpoint) -> None:
-    """Every tensor of a LoRA checkpoint must be in the model: upstream has lost some of them silently."""
-    name = model.active_adapters()[0]
-    loaded = {key.replace(f".{name}.", "."): value for key, value in model.state_dict().items()}
-    lost = []
-    with safe_open(checkpoint.folder / ADAPTER[1], framework="pt") as file:
-        for key in file.keys():  # noqa: SIM118 (not a dict)
-            ending = key.removeprefix("base_model.model.").removeprefix("model.")
-            # Layers were renamed between releases of transformers: compare by the part that kept its name.
-            tail = ending.split("language_model.")[-1].removeprefix("model.")
-            wanted = file.get_tensor(key)
-            found = [value for other, value in loaded.items() if other.endswith(tail) and value.shape == wanted.shape]
-            if not any(torch.equal(value, wanted.to(value)) for value in found):
-                lost.append(key)
-    if lost:
-        rank = json.loads((checkpoint.folder / ADAPTER[0]).read_text()).get("r")
-        raise CheckpointError(
-            f"{len(lost)} tensors of the adapter {checkpoint.name!r} (rank {rank}) did not arrive in the model: "
-            f"{_some(lost)}. Its layer names and those of this transformers release differ; "
-            "merge the adapter into its base model and use that."
-        )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

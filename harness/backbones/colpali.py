@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from PIL import Image
 
-from harness.backbones.base import EngineBackbone, load_engine_model
+from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import find_checkpoint
 from harness.backbones.contract import Options, backbone
+from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.ink import ink_of_grid
 from pruners.core.errors import PruneBoardError
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
-from harness.backbones.base import SMALL, choose_device, choose_dtype, load_engine_model
+from harness.backbones.base import SMALL, choose_device, choose_dtype
 from harness.backbones.checkpoint import Checkpoint
 from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
+from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.late_interaction import read_late_interaction
 from harness.backbones.probe import ATTENTION_SIGNALS, attach_encoder, capturing
 from harness.backbones.text_windows import Piece, pieces_of

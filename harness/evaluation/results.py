@@ -11,7 +11,7 @@ from harness.benchmarks.folder import Benchmark
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
 from harness.metrics.ranking import TOP, Evaluator, ranked_ids
-from harness.metrics.retention import GoldPairs, Retention, score_retention
+from harness.metrics.retention import GoldPairs, score_retention
 from pruners.core.budget import drifted
 
 FULL = "full"
@@ -72,11 +72,15 @@ class TaskEvaluator:
         shared_bytes: int,
         kind: str,
     ) -> Result:
-        summary, frames = [], []
+        summary, columns = [], []
         pages = len(self.task.page_ids)
         for b, budget in enumerate(budgets):
             trials = [self.evaluate(trial) for trial in cells[:, b]]
             kept = [score_retention(trial, scores.full, self.gold) for trial in cells[:, b]]
+            columns += [
+                {**measures, "score_retention": share.per_query[self.evaluate.rows]}
+                for measures, share in zip(trials, kept, strict=True)
+            ]
             kept_vectors = float(vectors[:, b].sum(-1).mean())
             realised = kept_vectors / float(scores.full_vectors.sum())
             summary.append(
@@ -93,22 +97,22 @@ class TaskEvaluator:
                     "pairs_left_out": kept[0].left_out,
                 }
             )
-            frames += [self._frame(budget, t, trials[t], kept[t], cells[t, b]) for t in range(len(trials))]
-        return Result(self.task.name, name, summary, pd.concat(frames, ignore_index=True), vectors)
+        per_query = self._frame(budgets, cells.transpose(1, 0, 2, 3), columns)
+        return Result(self.task.name, name, summary, per_query, vectors)
 
     def _frame(
-        self, budget: float, trial: int, measures: dict[str, np.ndarray], kept: Retention, scores: np.ndarray
+        self, budgets: tuple[float, ...], cells: np.ndarray, columns: list[dict[str, np.ndarray]]
     ) -> pd.DataFrame:
-        rows = {query: row for row, query in enumerate(self.query_ids)}
-        chosen = [rows[query] for query in self.evaluate.query_ids]
+        """One row a query, for each of `cells [budgets, trials, queries, pages]`, whose measures are `columns`."""
+        ids, trials = self.evaluate.query_ids, cells.shape[1]
+        ranked = cells[:, :, self.evaluate.rows].reshape(-1, cells.shape[-1])
         return pd.DataFrame(
             {
-                "query": self.evaluate.query_ids,
-                "language": [self.task.languages.get(query, "") for query in self.evaluate.query_ids],
-                "budget": budget,
-                "trial": trial,
-                **measures,
-                "score_retention": kept.per_query[chosen],
-                f"top_{TOP}": ranked_ids(scores[chosen], self.task.page_ids, TOP),
+                "query": ids * len(columns),
+                "language": [self.task.languages.get(query, "") for query in ids] * len(columns),
+                "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
+                "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
+                **{name: np.concatenate([column[name] for column in columns]) for name in columns[0]},
+                f"top_{TOP}": ranked_ids(ranked, self.task.page_ids, TOP),
             }
         )

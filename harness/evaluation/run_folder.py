@@ -19,12 +19,14 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from harness import parquet
 from harness.evaluation.config import Config, write_config
@@ -40,6 +42,14 @@ LIBRARIES = (
 
 KEPT = ".kept.parquet"
 KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of a result what an average needs: the summary by budget, and some columns of its rows."""
+
+    summary: list[dict]
+    columns: dict[str, np.ndarray]
 
 
 class RunFolder:
@@ -91,6 +101,13 @@ class RunFolder:
         frame = pd.read_parquet(self._path(task, slug, ".parquet"))
         kept = read_kept(self._path(task, slug, KEPT), len(record["budgets"]))
         return Result(record["task"], record["method"], record["budgets"], frame, kept)
+
+    def read_figures(self, task: str, slug: str, columns: Sequence[str]) -> Figures:
+        """Nothing but these columns is unpacked: ranked pages are most of a result, and most of the time."""
+        record = json.loads(self._path(task, slug, ".json").read_text())
+        with pq.ParquetFile(self._path(task, slug, ".parquet")) as file:
+            table = file.read(list(columns), use_threads=False)
+        return Figures(record["budgets"], {name: table[name].to_numpy() for name in columns})
 
     def add_timings(self, task: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}

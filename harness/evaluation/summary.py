@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL, Result
-from harness.evaluation.run_folder import RunFolder
+from harness.evaluation.results import FULL
+from harness.evaluation.run_folder import Figures, RunFolder
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
 from pruners.core.budget import drifted
@@ -23,12 +22,11 @@ def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], b
     Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
     """
     complete = [m for m in methods if all(run.has(task, m.slug) for task in tasks)]
-    full = [run.read_result(task, FULL) for task in tasks]
-    found = {m.text: [run.read_result(task, m.slug) for task in tasks] for m in complete}
+    full = [run.read_figures(task, FULL, ("language", HEADLINE)) for task in tasks]
+    columns = ("budget", "trial", HEADLINE)
+    found = {m.text: [run.read_figures(task, m.slug, columns) for task in tasks] for m in complete}
     cells = [(m, b) for m in complete for b in range(1 if _alone(m) else len(budgets))]
-    comparison = compare(
-        [_by_language([(found[m.text][t], b) for m, b in cells], full[t].per_query) for t in range(len(tasks))]
-    )
+    comparison = compare([_by_language([(found[m.text][t], b) for m, b in cells], full[t]) for t in range(len(tasks))])
     rows = [_full_row(full)]
     timings = run.read_json("timings.json") or {}
 
@@ -57,17 +55,18 @@ def _alone(method: Method) -> bool:
     return method.native or method.partner_of is not None
 
 
-def _by_language(cells: Sequence[tuple[Result, int]], full: pd.DataFrame) -> list[np.ndarray]:
+def _by_language(cells: Sequence[tuple[Figures, int]], full: Figures) -> list[np.ndarray]:
     """For each language `[cells + 1, queries]` of the headline measure, the full model last."""
-    columns = [_over_trials(r.per_query.loc[r.per_query["budget"] == r.summary[b]["budget"]]) for r, b in cells]
-    stacked = np.vstack([*columns, full[HEADLINE].to_numpy()])
-    languages = full["language"].to_numpy()
+    stacked = np.vstack([*(_over_trials(figures, b) for figures, b in cells), full.columns[HEADLINE]])
+    languages = full.columns["language"]
     return [stacked[:, languages == language] for language in sorted(set(languages))]
 
 
-def _over_trials(rows: pd.DataFrame) -> np.ndarray:
+def _over_trials(figures: Figures, b: int) -> np.ndarray:
     """The headline measure of every query: trials follow one another, each with all queries in the same order."""
-    return rows[HEADLINE].to_numpy().reshape(rows["trial"].nunique(), -1).mean(0)
+    rows = figures.columns["budget"] == figures.summary[b]["budget"]
+    trials = len(np.unique(figures.columns["trial"][rows]))
+    return figures.columns[HEADLINE][rows].reshape(trials, -1).mean(0)
 
 
 def _row(
@@ -95,8 +94,8 @@ def _row(
     }
 
 
-def _full_row(full: Sequence) -> dict:
-    figures = [data_set_mean([v.mean() for v in _by_language([], result.per_query)]) for result in full]
+def _full_row(full: Sequence[Figures]) -> dict:
+    figures = [data_set_mean([v.mean() for v in _by_language([], result)]) for result in full]
     entries = [result.summary[0] for result in full]
     return {
         "budget": 1.0,

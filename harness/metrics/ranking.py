@@ -1,8 +1,8 @@
 """NDCG@{1,5,10,50,100}, recall and MRR of every query, by pytrec_eval (trec_eval's own code, as in MTEB).
 
-Rules: linear gain with grades kept; ties broken by descending page id, scores compared in float32. Only the top 200 of
-a query are handed over, which gives the same figures twenty times faster; a group of ties that the cut would split is
-kept whole, because its order is decided by ids.
+Rules: linear gain with grades kept; ties broken by descending page id, scores compared in float32. Of a query only the
+top 200 are handed over, and of these nothing that ranks below its last judged page: the figures are the same, many
+times faster. A group of ties that a cut would split is kept whole, because its order is decided by ids.
 """
 
 from __future__ import annotations
@@ -39,28 +39,37 @@ class Evaluator:
     def __init__(self, qrels: Qrels, query_ids: Sequence[str], page_ids: Sequence[str]) -> None:
         self.query_ids = [query for query in query_ids if any(grade > 0 for grade in qrels.get(query, {}).values())]
         """Queries that have a relevant page. Others cannot be scored, and are left out."""
-        self.page_ids = np.array(page_ids, dtype=object)
-        self._rows = [list(query_ids).index(query) for query in self.query_ids]
+        self.page_ids = list(page_ids)
+        row_of = {query: row for row, query in enumerate(query_ids)}
+        self.rows = np.array([row_of[query] for query in self.query_ids], np.int64)
+        """Theirs in a score matrix of all queries."""
         judged = {query: {page: int(grade) for page, grade in qrels[query].items()} for query in self.query_ids}
         self._evaluator = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES))
+        page_at = {page: place for place, page in enumerate(page_ids)}
+        pairs = [(q, page_at[p]) for q, query in enumerate(self.query_ids) for p in judged[query] if p in page_at]
+        self._judged = tuple(np.array(pairs, np.int64).reshape(-1, 2).T)
 
     def __call__(self, scores: np.ndarray) -> dict[str, np.ndarray]:
         """Every measure for `scores [queries, pages]`: an array with one value for each of `self.query_ids`."""
-        run = {query: self._top(scores[row]) for query, row in zip(self.query_ids, self._rows, strict=True)}
+        scores = np.asarray(scores, np.float32)[self.rows]
+        run: dict[str, dict[str, float]] = {query: {} for query in self.query_ids}
+        rows, pages = np.nonzero(scores >= self._cuts(scores)[:, None])
+        for row, page, score in zip(rows.tolist(), pages.tolist(), scores[rows, pages].tolist(), strict=True):
+            run[self.query_ids[row]][self.page_ids[page]] = score
         found = self._evaluator.evaluate(run)
         return {name(m): np.array([found[query][m] for query in self.query_ids]) for m in MEASURES}
 
-    def _top(self, scores: np.ndarray) -> dict[str, float]:
-        scores = np.asarray(scores, np.float32)
-        kept = np.arange(len(scores))
-        if len(scores) > DEPTH:
-            cut = np.partition(scores, len(scores) - DEPTH)[len(scores) - DEPTH]
-            kept = np.flatnonzero(scores >= cut)
-        return dict(zip(self.page_ids[kept].tolist(), scores[kept].tolist(), strict=True))
+    def _cuts(self, scores: np.ndarray) -> np.ndarray:
+        """The score of each query below which no page can change a figure; infinite if none of its judged is there."""
+        cuts = np.full(len(scores), np.inf, np.float32)
+        np.minimum.at(cuts, self._judged[0], scores[self._judged])
+        if scores.shape[1] > DEPTH:
+            cuts = np.maximum(cuts, np.partition(scores, -DEPTH, axis=1)[:, -DEPTH])
+        return cuts
 
 
 def ranked_ids(scores: np.ndarray, page_ids: Sequence[str], depth: int) -> list[list[str]]:
     """The best pages of each query, in trec_eval's order: score first, then descending id."""
     by_id = np.argsort(np.array(page_ids, dtype=object))[::-1]
     best = np.argsort(-np.asarray(scores, np.float32)[:, by_id], axis=1, kind="stable")[:, :depth]
-    return [[page_ids[by_id[i]] for i in row] for row in best]
+    return np.array(page_ids, dtype=object)[by_id[best]].tolist()

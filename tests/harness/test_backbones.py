@@ -7,9 +7,10 @@ import harness.compat  # noqa: F401
 import pytest
 import torch
 
-from harness.backbones import base, colpali, colqwen2, registry
+from harness.backbones import colpali, colqwen2, registry
 from harness.backbones.checkpoint import CheckpointError, find_checkpoint, missing_files
 from harness.backbones.contract import Options
+from harness.backbones.engine_weights import load_engine_model
 from pruners.core.errors import PruneBoardError
 from tests.harness import tiny_checkpoints as tiny
 from tests.harness.tiny_checkpoints import page_image
@@ -157,7 +158,7 @@ def test_absent_checkpoint_says_how_to_fetch_it(tmp_path, monkeypatch):
 
 def test_a_checkpoint_of_another_class_is_refused(checkpoints):
     with pytest.raises(CheckpointError, match="would be random"):
-        base.load_engine_model(
+        load_engine_model(
             colqwen2.ColQwen25Backbone.classes()[0], find_checkpoint(str(checkpoints("colqwen2")), None), torch.float32
         )
 

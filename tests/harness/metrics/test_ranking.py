@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from harness.metrics.ranking import CUTOFFS, Evaluator, ranked_ids
+from harness.metrics.ranking import CUTOFFS, MEASURES, Evaluator, name, ranked_ids
 
 
 def ndcg_by_hand(ranking: list[str], grades: dict[str, int], k: int) -> float:
@@ -39,6 +39,21 @@ def test_the_top_200_give_the_figures_of_the_whole_ranking(pages: int, ties: boo
     )
     for k in CUTOFFS:
         assert ours[f"ndcg@{k}"].tolist() == [whole[q][f"ndcg_cut_{k}"] for q in query_ids]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_pages_below_the_last_judged_one_change_no_figure(ties: bool) -> None:
+    """Every measure, bit for bit: with judged pages of grade 0, one that is not in the corpus, and a query of those."""
+    qrels, query_ids, page_ids, scores = random_case(150, 7, ties)
+    for query in query_ids[:6]:
+        qrels[query] |= {"elsewhere": 2, page_ids[3]: 0}
+    qrels[query_ids[0]] = {"elsewhere": 1}
+    ours = Evaluator(qrels, query_ids, page_ids)(scores)
+    whole = pytrec_eval.RelevanceEvaluator(qrels, set(MEASURES)).evaluate(
+        {q: dict(zip(page_ids, map(float, row), strict=True)) for q, row in zip(query_ids, scores, strict=True)}
+    )
+    for measure in MEASURES:
+        assert ours[name(measure)].tolist() == [whole[q][measure] for q in query_ids]
 
 
 def test_ndcg_is_linear_in_the_grade_and_ties_go_to_the_higher_id() -> None:

@@ -3,6 +3,8 @@ not worth its attention maps."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 
 from pruners import Page, scorer
@@ -22,7 +24,11 @@ def uniform_grid(page: Page) -> torch.Tensor:
     of a 2^p grid is its lattice of stride 2, the first 1/16 that of stride 4, and so on.
     """
     assert page.grid is not None, "`needs` was checked before"
-    rows, cols = page.grid
+    return _lattice(*page.grid).clone()
+
+
+@lru_cache(maxsize=64)
+def _lattice(rows: int, cols: int) -> torch.Tensor:
     bits = max(1, (max(rows, cols) - 1).bit_length())
     centre = 1 << (bits - 1)
     row = (torch.arange(rows) + centre).repeat_interleave(cols)

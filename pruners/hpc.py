@@ -64,9 +64,10 @@ class Hpc(Pruner):
         if self.codebook is None:
             raise PruneBoardError("it has no codebook yet; call calibrate(pages, budgets) first")
         _, order = self.by.ranked(page, given)
-        codes = torch.cdist(page.vectors, self.codebook).argmin(1)
-        kept = (codes[order[: keep_count(budget, len(page))]] for budget in budgets)
-        return Merged(tuple(self.codebook[chosen] for chosen in kept), bits_per_vector=self.bits)
+        counts = [keep_count(budget, len(page)) for budget in budgets]
+        kept = page.vectors.numpy()[order[: max(counts)]]
+        quantised = self.codebook[_nearest(kept, self.codebook.numpy())]
+        return Merged(tuple(quantised[:count] for count in counts), bits_per_vector=self.bits)
 
 
 def learn_codebook(vectors: np.ndarray, codes: int, rng: np.random.Generator) -> np.ndarray:

@@ -15,6 +15,7 @@ import torch
 from .budget import keep_count
 from .contract import Diagnostic, Given, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
+from .groups import first_outside
 from .page import Page
 
 SEED = 42
@@ -98,11 +99,11 @@ def _check_groups(where: str, page: Page, result: Merged) -> None:
             continue
         labels, scales = groups.labels, groups.scales
         whole = labels.dtype == np.int64 and labels.shape == (len(page),) and scales.shape == (len(vectors),)
-        if not whole or labels.min() < -1 or labels.max() >= len(scales):
+        if not whole or first_outside(labels, len(scales)) >= 0:
             raise PrunerError(
                 f"{where}: its groups do not label {len(page)} patches with 0 to {len(vectors) - 1} or -1"
             )
-        if np.abs(groups.vectors(page.vectors).numpy() - vectors.numpy()).max() > SAME_VECTOR:
+        if not _close(groups.vectors(page.vectors).numpy(), vectors.numpy(), SAME_VECTOR):
             raise PrunerError(f"{where}: its vectors are not the means of the groups it names")
 
 
@@ -112,12 +113,22 @@ def _check_order(where: str, page: Page, result: Subset) -> None:
         raise PrunerError(f"{where}: the order must be a one-dimensional integer array, not {type(order).__name__}")
     if len(order) < max(result.counts, default=0):
         raise PrunerError(f"{where}: the order has {len(order)} patches; expected at least {max(result.counts)}")
-    outside = order[(order < 0) | (order >= len(page))]
-    if len(outside):
-        raise PrunerError(f"{where}: returned patch {int(outside[0])}; expected patches from 0 to {len(page) - 1}")
-    times = np.bincount(order)
-    if len(times) and times.max() > 1:
-        raise PrunerError(f"{where}: returned patch {int(times.argmax())} {int(times.max())} times; expected once")
+    at = _first_fault(order, len(page))
+    if at >= 0 and 0 <= order[at] < len(page):
+        raise PrunerError(f"{where}: returned patch {order[at]} {(order == order[at]).sum()} times; expected once")
+    if at >= 0:
+        raise PrunerError(f"{where}: returned patch {order[at]}; expected patches from 0 to {len(page) - 1}")
+
+
+@numba.njit(cache=True)
+def _first_fault(order: np.ndarray, n: int) -> int:
+    """Where an order first leaves the page or comes back to a patch; -1 if nowhere."""
+    seen = np.zeros(n, np.bool_)
+    for i in range(len(order)):
+        if order[i] < 0 or order[i] >= n or seen[order[i]]:
+            return i
+        seen[order[i]] = True
+    return -1
 
 
 def _check_vectors(where: str, page: Page, vectors: object, unit_norm: bool) -> None:
@@ -149,3 +160,12 @@ def _norms(vectors: np.ndarray) -> np.ndarray:
             total += np.float64(vectors[i, d]) * np.float64(vectors[i, d])
         norms[i] = np.sqrt(total)
     return norms
+
+
+@numba.njit(cache=True)
+def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if not abs(a[i, j] - b[i, j]) <= tolerance:
+                return False
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from .errors import PruneBoardError
 
@@ -15,6 +16,7 @@ SWEEP = (0.01, 0.02, 0.04, 0.05, 0.10, 1 / 9, 0.20, 0.25, 0.3, 0.5, 0.7, 0.9)
 _GUARD = 1e-9  # 0.07 * 100 is 7.000000000000001 in binary; without the guard its ceiling would be 8
 
 
+@lru_cache(maxsize=4096)
 def keep_count(budget: float, n: int) -> int:
     """k = ceil(γN), with 1 <= k <= N."""
     return min(n, max(1, math.ceil(check_budget(budget) * n - _GUARD)))

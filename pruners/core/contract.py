@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -168,8 +169,29 @@ class Scorer(Pruner):
 
     def ranked(self, page: Page, given: Given) -> tuple[torch.Tensor, np.ndarray]:
         """Scores, and the order they induce."""
-        scores = checked_scores(self, page, self.score(page, **given.arguments(self.uses)))
-        return scores, rank(scores)
+        scores = self._one_a_patch(page, self.score(page, **given.arguments(self.uses)))
+        order = rank(scores)
+        # infinite scores and NaN are ranked first or last, so that all are finite if these two are
+        if not (math.isfinite(scores[order[0]]) and math.isfinite(scores[order[-1]])):
+            bad = (~torch.isfinite(scores)).nonzero()
+            first = int(bad[0])
+            raise PrunerError(
+                f"pruner {str(self)!r}, page {page.id!r}: {len(bad)} of {len(page)} scores are not finite, "
+                f"the first is {scores[first].item()} at patch {first}"
+            )
+        return scores, order
+
+    def _one_a_patch(self, page: Page, scores: Any) -> torch.Tensor:
+        """What `score` returned, if it is one number a patch."""
+        if isinstance(scores, np.ndarray):
+            scores = torch.from_numpy(np.ascontiguousarray(scores))
+        if not isinstance(scores, torch.Tensor) or scores.shape != (len(page),):
+            got = f"a tensor {list(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
+            raise PrunerError(
+                f"pruner {str(self)!r}, page {page.id!r}: score() returned {got}; "
+                f"expected one number a patch, a tensor [{len(page)}]"
+            )
+        return scores.detach()
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
         _, order = self.ranked(page, given)
@@ -250,22 +272,3 @@ def learned() -> Any:
 def unit(vectors: torch.Tensor) -> torch.Tensor:
     """Rows scaled to norm 1. A zero row has no direction and stays zero; the check on unit norm then names it."""
     return torch.nn.functional.normalize(vectors, dim=-1)
-
-
-def checked_scores(pruner: Pruner, page: Page, scores: Any) -> torch.Tensor:
-    """What a scorer returned, if it is one finite number a patch."""
-    where = f"pruner {str(pruner)!r}, page {page.id!r}"
-    if isinstance(scores, np.ndarray):
-        scores = torch.from_numpy(np.ascontiguousarray(scores))
-    if not isinstance(scores, torch.Tensor) or scores.shape != (len(page),):
-        got = f"a tensor {list(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
-        raise PrunerError(f"{where}: score() returned {got}; expected one number a patch, a tensor [{len(page)}]")
-    scores = scores.detach()
-    bad = np.flatnonzero(~np.isfinite(scores.double().numpy()))
-    if len(bad):
-        first = int(bad[0])
-        raise PrunerError(
-            f"{where}: {len(bad)} of {len(page)} scores are not finite, "
-            f"the first is {scores[first].item()} at patch {first}"
-        )
-    return scores

@@ -25,8 +25,7 @@ class Groups:
 
     def vectors(self, page_vectors: torch.Tensor) -> torch.Tensor:
         """The merged vectors `[k, d]`."""
-        sums, _ = _sums(page_vectors.numpy(), self.labels, len(self.scales))
-        return torch.from_numpy(sums * self.scales[:, None])
+        return torch.from_numpy(_merged(page_vectors.numpy(), self.labels, self.scales))
 
     def with_singles(self, count: int) -> Groups:
         """These, and `count` further patches that stay as they are, each a group of its own."""
@@ -46,31 +45,56 @@ def group(page_vectors: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int,
             f"groups are given by one whole number a patch, an array [{len(page_vectors)}], "
             f"not by {labels.dtype} {list(labels.shape)}"
         )
-    labels = labels.astype(np.int64, copy=False)
-    if labels.min() < -1 or labels.max() >= k:
-        worst = labels.min() if labels.min() < -1 else labels.max()
-        raise PruneBoardError(f"a patch has label {worst}; expected 0 to {k - 1}, or -1 for a patch in no group")
-    sums, sizes = _sums(page_vectors.numpy(), labels, k)
-    if not sizes.all():
-        raise PruneBoardError(f"group {int(sizes.argmin())} of {k} has no patch")
-    if not renormalize:
-        return Groups(labels, 1 / sizes)
-    lengths = np.sqrt(np.einsum("kd,kd->k", sums, sums))
-    return Groups(labels, 1 / np.maximum(lengths, np.float32(1e-12)))  # a zero sum stays zero: the check names it
+    labels = np.ascontiguousarray(labels, np.int64)
+    if (outside := first_outside(labels, k)) >= 0:
+        raise PruneBoardError(f"a patch has label {labels[outside]}; expected 0 to {k - 1}, or -1: in no group")
+    scales, empty = _scales(page_vectors.numpy(), labels, k, renormalize)
+    if empty >= 0:
+        raise PruneBoardError(f"group {empty} of {k} has no patch")
+    return Groups(labels, scales)
+
+
+# Compiled, because every result of every merging method passes through these several times.
 
 
 @numba.njit(cache=True)
-def _sums(vectors: np.ndarray, labels: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The sum `[k, d]` and the size `[k]` of each group."""
-    sums = np.zeros((k, vectors.shape[1]), np.float32)
-    sizes = np.zeros(k, np.float32)
+def first_outside(labels: np.ndarray, k: int) -> int:
+    """The first patch whose label is neither -1 nor a group's; -1 if there is none."""
     for i in range(len(labels)):
-        j = labels[i]
-        if j >= 0:
-            sizes[j] += 1
-            for d in range(vectors.shape[1]):
-                sums[j, d] += vectors[i, d]
-    return sums, sizes
+        if labels[i] < -1 or labels[i] >= k:
+            return i
+    return -1
+
+
+@numba.njit(cache=True)
+def _scales(vectors: np.ndarray, labels: np.ndarray, k: int, renormalize: bool) -> tuple[np.ndarray, int]:
+    """What each group's sum is multiplied by, and the first group without a patch (-1: none)."""
+    sizes = np.zeros(k, np.float32)
+    for label in labels:
+        if label >= 0:
+            sizes[label] += 1
+    for j in range(k):
+        if sizes[j] == 0:
+            return sizes, j
+    if not renormalize:
+        return 1 / sizes, -1
+    sums = _merged(vectors, labels, np.ones(k, np.float32))
+    scales = np.empty(k, np.float32)
+    for j in range(k):
+        # a sum of zero has no direction and stays zero; the check on unit norm then names it
+        scales[j] = 1 / max(np.sqrt((sums[j] * sums[j]).sum()), np.float32(1e-12))
+    return scales, -1
+
+
+@numba.njit(cache=True)
+def _merged(vectors: np.ndarray, labels: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    merged = np.zeros((len(scales), vectors.shape[1]), np.float32)
+    for i in range(len(labels)):
+        if labels[i] >= 0:
+            merged[labels[i]] += vectors[i]
+    for j in range(len(scales)):
+        merged[j] *= scales[j]
+    return merged
 
 
 @numba.njit(cache=True)

@@ -21,7 +21,7 @@ from pruners.eos import eos
 @scorer("kcenter", ordinal=True, paper="Gonzalez 1985, Clustering to minimize the maximum intercluster distance")
 def kcenter(page: Page) -> torch.Tensor:
     """Farthest-first traversal in 1 - cos, from the patch nearest to the page's mean."""
-    distance = _distances(page)
+    distance = _distances(page.vectors.numpy())
     start = int((unit(page.vectors) @ unit(page.vectors.mean(0))).argmax())
     flat = np.ones(len(page), np.float32)
     return _ranks(greedy_order(distance, flat, 0 * flat, start))
@@ -41,7 +41,7 @@ class AttentionFarthest(Pruner):
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
         scores, ranked = self.by.ranked(page, given)
         attention = (scores - scores.min().clamp_max(0)).float().numpy()  # attention is >= 0; other scores are shifted
-        distance = _distances(page) ** np.float32(1 - self.alpha)
+        distance = _distances(page.vectors.numpy()) ** np.float32(1 - self.alpha)
         order = greedy_order(distance, attention ** np.float32(self.alpha), 0 * attention, int(ranked[0]))
         return Subset(order, tuple(keep_count(budget, len(page)) for budget in budgets))
 
@@ -62,7 +62,9 @@ class MaximalMarginalRelevance(Pruner):
         span = (scores.max() - scores.min()).clamp_min(torch.finfo(scores.dtype).tiny)
         attention = ((scores - scores.min()) / span).float().numpy()  # on distance's own scale, 0 to 1
         weight = np.float32(self.weight)
-        order = greedy_order(_distances(page), np.full_like(attention, 1 - weight), weight * attention, int(ranked[0]))
+        order = greedy_order(
+            _distances(page.vectors.numpy()), np.full_like(attention, 1 - weight), weight * attention, int(ranked[0])
+        )
         return Subset(order, tuple(keep_count(budget, len(page)) for budget in budgets))
 
 
@@ -88,11 +90,18 @@ def greedy_order(distance: np.ndarray, factor: np.ndarray, bonus: np.ndarray, st
     return order
 
 
-def _distances(page: Page) -> np.ndarray:
+@numba.njit(cache=True)
+def _distances(vectors: np.ndarray) -> np.ndarray:
     """1 - cos between all patches. Rounding noise is cut off, so that duplicates are at 0 exactly."""
-    x = unit(page.vectors)
-    distance = 1 - x @ x.T
-    return distance.masked_fill_(distance < 1e-6, 0).numpy()
+    x = np.empty_like(vectors)
+    for i in range(len(x)):
+        x[i] = vectors[i] / max(np.sqrt((vectors[i] * vectors[i]).sum()), np.float32(1e-12))
+    distances = 1 - np.dot(x, x.T)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if distances[i, j] < 1e-6:
+                distances[i, j] = 0
+    return distances
 
 
 def _ranks(order: np.ndarray) -> torch.Tensor:

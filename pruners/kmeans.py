@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numba
 import numpy as np
-import torch
 
 from pruners import Page, reducer
 
@@ -28,17 +27,29 @@ def kmeans(
 
     Its start is drawn anew for each trial; one trial by default, for its cost.
     """
-    vectors = np.ascontiguousarray(page.vectors.numpy())
-    squared = torch.cdist(page.vectors, page.vectors).square_().numpy()
-    tolerance = TOLERANCE * float(vectors.var(0).mean())
+    vectors = page.vectors.numpy()
+    squared, variance = _spread(vectors)
     seed = int(rng.integers(2**31))
 
     def at(k: int) -> np.ndarray:
         # its own generator for each k: what one budget draws must not depend on the others asked for
         draws = np.random.default_rng([seed, k]).random((k, 2 + int(np.log(k))))
-        return lloyd(vectors, vectors[seed_centres(squared, draws)], max_iter, tolerance)
+        return lloyd(vectors, vectors[seed_centres(squared, draws)], max_iter, TOLERANCE * variance)
 
     return at
+
+
+@numba.njit(cache=True)
+def _spread(vectors: np.ndarray) -> tuple[np.ndarray, float]:
+    """The squared distances of all pairs, and the mean variance of a dimension."""
+    n, dim = vectors.shape
+    squares, squared = _squares(vectors), np.dot(vectors, vectors.T)
+    total = 0.0  # the mean of all pairs is twice the sum of the variances
+    for i in range(n):
+        for j in range(n):
+            squared[i, j] = max(squares[i] + squares[j] - 2 * squared[i, j], np.float32(0))
+            total += squared[i, j]
+    return squared, total / n / n / 2 / dim
 
 
 @numba.njit(cache=True)

@@ -13,7 +13,7 @@ from pruners.core import trees
 @reducer("agglomerative", paper="Liu et al., Structural Anchor Pruning, Cluster-Merge as its scripts run it")
 def agglomerative(page: Page, renormalize: bool = False) -> Callable[[int], np.ndarray]:
     """Average linkage on 1 - cos; cluster means as they are."""
-    tree = trees.average_cosine(page.vectors)
+    tree = trees.average_cosine(page.vectors.numpy())
     return lambda k: trees.cut(tree, k)
 
 
@@ -24,6 +24,6 @@ def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], np.nd
     The engine hands scipy the N x N matrix 1 - E·Eᵀ as if its rows were observations. The distance between two such
     rows is ‖E(eᵢ - eⱼ)‖: that of points with the inner products E·(EᵀE)·Eᵀ, which never need the N x N x N product.
     """
-    vectors = page.vectors.double()
+    vectors = page.vectors.numpy().astype(np.float64)
     tree = trees.ward_of_products((vectors @ (vectors.T @ vectors)) @ vectors.T)
     return lambda k: trees.cut(tree, k)

@@ -63,7 +63,7 @@ class Merge(Pruner):
         n = len(anchors)
         k = keep_count(budget, len(page)) if self.budget_kind == "fixed" else max(1, int(n / self.factor))
         labels = np.full(len(page), -1)
-        labels[anchors] = np.arange(n) if k >= n else trees.cut(trees.ward(page.vectors[anchors]), k)
+        labels[anchors] = np.arange(n) if k >= n else trees.cut(trees.ward(page.vectors.numpy()[anchors]), k)
         return labels
 
     def _absorbed(self, page: Page, anchors: np.ndarray) -> np.ndarray:

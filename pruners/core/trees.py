@@ -9,28 +9,37 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-import torch
-
-from .contract import unit
 
 WARD, AVERAGE = 0, 1
 
 
-def ward(vectors: torch.Tensor) -> np.ndarray:
+@numba.njit(cache=True)
+def ward(vectors: np.ndarray) -> np.ndarray:
     """Merges by Ward's rule over Euclidean distances."""
-    x = vectors.double()
-    return ward_of_products(x @ x.T)
+    x = vectors.astype(np.float64)
+    return ward_of_products(np.dot(x, x.T))
 
 
-def ward_of_products(products: torch.Tensor) -> np.ndarray:
+@numba.njit(cache=True)
+def ward_of_products(products: np.ndarray) -> np.ndarray:
     """Merges by Ward's rule, of points whose inner products are given."""
-    return merge_sequence(_squared_distances(products.numpy()), WARD)
+    squares = np.diag(products).copy()
+    nothing = 1e-12 * squares.max()  # rounding of equal vectors would otherwise order their merges
+    squared = np.empty_like(products)
+    for i in range(len(products)):
+        for j in range(len(products)):
+            gap = squares[i] + squares[j] - 2 * products[i, j]
+            squared[i, j] = gap if gap >= nothing else 0
+    return merge_sequence(squared, WARD)
 
 
-def average_cosine(vectors: torch.Tensor) -> np.ndarray:
+@numba.njit(cache=True)
+def average_cosine(vectors: np.ndarray) -> np.ndarray:
     """Merges by average linkage over 1 - cos."""
-    x = unit(vectors.double())
-    return merge_sequence((1 - x @ x.T).clamp_min_(0).numpy(), AVERAGE)
+    x = vectors.astype(np.float64)
+    for i in range(len(x)):
+        x[i] /= max(np.sqrt((x[i] * x[i]).sum()), 1e-12)
+    return merge_sequence(np.maximum(1 - np.dot(x, x.T), 0), AVERAGE)
 
 
 @numba.njit(cache=True)
@@ -95,16 +104,3 @@ def _joined(rule: int, to_a: float, to_b: float, between: float, a: float, b: fl
     if rule == AVERAGE:
         return (a * to_a + b * to_b) / (a + b)
     return ((own + a) * to_a + (own + b) * to_b - own * between) / (own + a + b)
-
-
-@numba.njit(cache=True)
-def _squared_distances(products: np.ndarray) -> np.ndarray:
-    n = len(products)
-    squares = np.diag(products).copy()
-    nothing = 1e-12 * squares.max()  # rounding of equal vectors would otherwise order their merges
-    squared = np.empty_like(products)
-    for i in range(n):
-        for j in range(n):
-            gap = squares[i] + squares[j] - 2 * products[i, j]
-            squared[i, j] = gap if gap >= nothing else 0
-    return squared

@@ -68,7 +68,7 @@ def test_token_pooling_equals_colpali_engines_pooler(factor: int) -> None:
     theirs = HierarchicalTokenPooler().pool_embeddings([page.vectors], pool_factor=factor)[0]
     assert len(theirs) == 300 // factor
     assert same_set(vectors("token_pooling", page, len(theirs) / 300), theirs)
-    plain_ward = means(page, trees.cut(trees.ward(page.vectors), len(theirs)))
+    plain_ward = means(page, trees.cut(trees.ward(page.vectors.numpy()), len(theirs)))
     assert not same_set(unit(plain_ward), theirs), "the engine clusters rows of the similarity matrix, not the vectors"
 
 
@@ -127,7 +127,7 @@ def test_kmeans_makes_k_groups_of_equal_vectors() -> None:
 def test_trees_equal_scipys_at_every_cut(rule: str, n: int) -> None:
     x = np.random.default_rng(n).standard_normal((n, 24))
     page = Page("random", torch.from_numpy(x).float())
-    ours = trees.ward(page.vectors) if rule == "ward" else trees.average_cosine(page.vectors)
+    ours = trees.ward(page.vectors.numpy()) if rule == "ward" else trees.average_cosine(page.vectors.numpy())
     theirs = linkage(pdist(page.vectors.double(), "euclidean" if rule == "ward" else "cosine"), rule)
     for k in range(1, n + 1):
         _, first, labels = np.unique(cut_tree(theirs, k).ravel(), return_index=True, return_inverse=True)
@@ -136,7 +136,7 @@ def test_trees_equal_scipys_at_every_cut(rule: str, n: int) -> None:
 
 def test_a_tree_is_cut_into_exactly_k_even_where_heights_tie() -> None:
     equal = torch.ones(10, 3)
-    tree = trees.ward(equal)
+    tree = trees.ward(equal.numpy())
     for k in range(1, 11):
         labels = trees.cut(tree, k)
         assert np.unique(labels).tolist() == list(range(k))
@@ -145,7 +145,7 @@ def test_a_tree_is_cut_into_exactly_k_even_where_heights_tie() -> None:
 
 
 def test_cuts_of_a_tree_nest() -> None:
-    tree = trees.ward(synthetic_page(6, 10).vectors)
+    tree = trees.ward(synthetic_page(6, 10).vectors.numpy())
     for fine, coarse in [(30, 12), (12, 5), (5, 1)]:
         pairs = set(zip(trees.cut(tree, fine).tolist(), trees.cut(tree, coarse).tolist(), strict=True))
         assert len(pairs) == fine, "a fine cluster lies in one coarse cluster"

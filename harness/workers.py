@@ -45,8 +45,11 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int 
                 _work = work
                 first = work(items[0])
                 fork = multiprocessing.get_context("fork")
-                with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start) as pool:
+                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
+                try:
                     yield itertools.chain([first], pool.map(_run, items[1:], chunksize=chunk))
+                finally:
+                    pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for all the rest
             else:
                 yield (work(item) for item in items)
     except BrokenProcessPool as error:

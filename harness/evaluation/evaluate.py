@@ -10,21 +10,19 @@ from typing import Any
 
 from harness.backbones import registry
 from harness.backbones.contract import Options
-from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.suite import Suite, load_suite, with_held_out
 from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
-from harness.evaluation.native import add_partners, at_realised_ratio
+from harness.evaluation.native import add_partners
 from harness.evaluation.record import write_record
-from harness.evaluation.results import FULL, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, NATIVE, Job, gold_queries, load_queries, score_one, score_task
+from harness.evaluation.scores import NATIVE, Job, load_queries, score_one
 from harness.evaluation.summary import summarise
+from harness.evaluation.tasks import evaluate_tasks
 from harness.progress import Progress
 from harness.store.reader import Store
-from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
 
@@ -77,9 +75,9 @@ def evaluate(
     write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
-    for task in suite.tasks:
-        able = [m for m in methods if m.text not in failures]
-        failures |= _evaluate_task(config, task, stores[task.name], able, run, places, progress)
+    failures |= evaluate_tasks(
+        config, suite.tasks, stores, [m for m in methods if m.failure is None], run, places.workers, progress
+    )
     run.write_json("failures.json", failures)
     rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)
     if places.mteb_results:
@@ -141,55 +139,6 @@ def _estimate(
     pages = sum(len(stores[name]) for name in left)
     seconds = (time.perf_counter() - start) / len(tried) * pages / places.workers
     return f"{len(methods)} methods on {pages} pages of {len(left)} data sets: about {seconds:.0f} s"
-
-
-def _evaluate_task(
-    config: Config,
-    task: Benchmark,
-    store: Store,
-    methods: Sequence[Method],
-    run: RunFolder,
-    places: Places,
-    progress: Progress,
-) -> dict[str, str]:
-    """Evaluate what is missing of one data set; the reasons of methods that failed."""
-    missing = [method for method in methods if not run.has(task.name, method.slug)]
-    if not missing and run.has(task.name, FULL):
-        return {}
-    evaluator = TaskEvaluator.of(task, store.query_ids)
-    if not evaluator.evaluate.query_ids:
-        raise PruneBoardError(f"no query of {task.name} has a relevant page, so nothing can be measured on it")
-    left_out = len(store.query_ids) - len(evaluator.evaluate.query_ids)
-    if left_out:
-        run.log(f"{task.name}: {left_out} queries have no relevant page and are left out")
-    missing, lost = at_realised_ratio(missing, methods, store, config.seed, task.name, progress)
-    job = Job(
-        store,
-        tuple(missing),
-        config.budgets,
-        config.seed,
-        load_queries(store, range(len(store.query_ids)), config.device),
-        gold_queries(evaluator.gold.queries, evaluator.gold.pages),
-        config.profile,
-    )
-    start = time.perf_counter()
-    with progress(f"{task.name}: prune, score", total=len(store), done=0) as advance:
-        scores = score_task(job, places.workers, advance)
-    run.write_result(FULL, evaluator.full(scores, store.dim, INDEX_BITS))
-    scored = [method for method in missing if method.text not in scores.failures]
-
-    def measure(method: Method) -> None:
-        run.write_result(method.slug, evaluator.method(method, config.budgets, scores))
-
-    with (
-        progress(f"{task.name}: measure", total=len(scored), done=0) as advance,
-        spread(measure, scored, places.workers) as results,
-    ):
-        for _ in results:
-            advance(1)
-    run.add_timings(task.name, scores.milliseconds)
-    run.log(f"{task.name}: {len(missing)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
-    return {**scores.failures, **lost}
 
 
 def run_name(config: Config) -> str:

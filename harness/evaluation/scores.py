@@ -6,8 +6,10 @@ how many. A method that fails on a page is out for the data set, with its reason
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -74,14 +76,27 @@ class TaskScores:
     failures: dict[str, str] = field(default_factory=dict)
 
 
+@contextmanager
+def page_scores(jobs: Sequence[Job], workers: int) -> Iterator[Iterator[PageScores]]:
+    """All pages of all data sets, in order, from one set of workers: while one set is measured, the next is scored."""
+    places = [(j, page) for j, job in enumerate(jobs) for page in range(len(job.store))]
+    hands = 1 if any(job.queries.on_gpu for job in jobs) else workers  # a forked process cannot use its parent's GPU
+    with spread(lambda place: score_one(jobs[place[0]], place[1]), places, hands, chunk=4) as results:
+        yield results
+
+
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
     """Prune and score all pages of a store."""
+    with page_scores([job], workers) as pages:
+        return gather(job, pages, advance)
+
+
+def gather(job: Job, results: Iterator[PageScores], advance: Callable[[int], None]) -> TaskScores:
+    """The scores of a data set, whose pages are next among `results`."""
     pages: list[PageScores] = []
-    hands = 1 if job.queries.on_gpu else workers  # a forked process cannot use its parent's GPU
-    with spread(lambda index: score_one(job, index), range(len(job.store)), hands, chunk=4) as results:
-        for page in results:
-            pages.append(page)
-            advance(1)
+    for page in itertools.islice(results, len(job.store)):
+        pages.append(page)
+        advance(1)
     scores = np.stack([page.scores for page in pages], axis=-1)  # [1 + cells, queries, pages]
     vectors = np.stack([page.vectors for page in pages], axis=-1)
     bits = np.sum([page.bits for page in pages], axis=0)

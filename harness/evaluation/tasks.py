@@ -1,0 +1,99 @@
+"""The data sets of an evaluation: what of each is missing is pruned, scored, measured and written, one after another.
+
+Workers score pages of the next data set while this one is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.benchmarks.folder import Benchmark
+from harness.evaluation.config import Config
+from harness.evaluation.methods import Method
+from harness.evaluation.native import at_realised_ratio
+from harness.evaluation.results import FULL, TaskEvaluator
+from harness.evaluation.run_folder import RunFolder
+from harness.evaluation.scores import INDEX_BITS, Job, PageScores, gather, gold_queries, load_queries, page_scores
+from harness.progress import Progress
+from harness.store.reader import Store
+from harness.workers import spread
+from pruners.core.errors import PruneBoardError
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is missing of one data set."""
+
+    job: Job
+    evaluator: TaskEvaluator
+    lost: dict[str, str]
+    """Methods that cannot be evaluated on it, with the reason."""
+
+
+def evaluate_tasks(
+    config: Config,
+    tasks: Sequence[Benchmark],
+    stores: Mapping[str, Store],
+    methods: Sequence[Method],
+    run: RunFolder,
+    workers: int,
+    progress: Progress,
+) -> dict[str, str]:
+    """Evaluate what is missing; the reasons of methods that failed on some data set."""
+    plans = [plan for task in tasks if (plan := _plan(config, task, stores[task.name], methods, run, progress))]
+    failures: dict[str, str] = {}
+    with page_scores([plan.job for plan in plans], workers) as pages:
+        for plan in plans:
+            hands = workers if plan is plans[-1] else 1  # before the last, the others still score
+            failures = {**_evaluate(config, plan, pages, run, hands, progress), **failures}
+    return failures
+
+
+def _plan(
+    config: Config, task: Benchmark, store: Store, methods: Sequence[Method], run: RunFolder, progress: Progress
+) -> _Plan | None:
+    missing = [method for method in methods if not run.has(task.name, method.slug)]
+    if not missing and run.has(task.name, FULL):
+        return None
+    evaluator = TaskEvaluator.of(task, store.query_ids)
+    if not evaluator.evaluate.query_ids:
+        raise PruneBoardError(f"no query of {task.name} has a relevant page, so nothing can be measured on it")
+    if left_out := len(store.query_ids) - len(evaluator.evaluate.query_ids):
+        run.log(f"{task.name}: {left_out} queries have no relevant page and are left out")
+    missing, lost = at_realised_ratio(missing, methods, store, config.seed, task.name, progress)
+    job = Job(
+        store,
+        tuple(missing),
+        config.budgets,
+        config.seed,
+        load_queries(store, range(len(store.query_ids)), config.device),
+        gold_queries(evaluator.gold.queries, evaluator.gold.pages),
+        config.profile,
+    )
+    return _Plan(job, evaluator, lost)
+
+
+def _evaluate(
+    config: Config, plan: _Plan, pages: Iterator[PageScores], run: RunFolder, workers: int, progress: Progress
+) -> dict[str, str]:
+    """Take a data set's pages, measure and write; the reasons of methods that failed on it."""
+    job, name, start = plan.job, plan.evaluator.task.name, time.perf_counter()
+    with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
+        scores = gather(job, pages, advance)
+    run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS))
+
+    def measure(method: Method) -> None:
+        run.write_result(method.slug, plan.evaluator.method(method, config.budgets, scores))
+
+    scored = [method for method in job.methods if method.text not in scores.failures]
+    with (
+        progress(f"{name}: measure", total=len(scored), done=0) as advance,
+        spread(measure, scored, workers) as results,
+    ):
+        for _ in results:
+            advance(1)
+    run.add_timings(name, scores.milliseconds)
+    run.log(f"{name}: {len(job.methods)} methods on {len(job.store)} pages in {time.perf_counter() - start:.1f} s")
+    return {**scores.failures, **plan.lost}

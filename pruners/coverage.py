@@ -15,6 +15,7 @@ import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer, unit
 from pruners.core.contract import Given
+from pruners.core.rows import unit_rows
 from pruners.eos import eos
 
 
@@ -93,14 +94,13 @@ def greedy_order(distance: np.ndarray, factor: np.ndarray, bonus: np.ndarray, st
 @numba.njit(cache=True)
 def _distances(vectors: np.ndarray) -> np.ndarray:
     """1 - cos between all patches. Rounding noise is cut off, so that duplicates are at 0 exactly."""
-    x = np.empty_like(vectors)
-    for i in range(len(x)):
-        x[i] = vectors[i] / max(np.sqrt((vectors[i] * vectors[i]).sum()), np.float32(1e-12))
-    distances = 1 - np.dot(x, x.T)
+    x = unit_rows(vectors)
+    cosines = np.dot(x, x.T)
+    distances = np.empty_like(cosines)
     for i in range(len(x)):
         for j in range(len(x)):
-            if distances[i, j] < 1e-6:
-                distances[i, j] = 0
+            gap = np.float32(1) - cosines[i, j]
+            distances[i, j] = gap if gap >= np.float32(1e-6) else np.float32(0)
     return distances
 
 

@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from pruners import Page, reducer
+from pruners.core.rows import add_rows, squares
 
 TOLERANCE = 1e-4
 """Iterations end when the centroids' squared moves sum to less than this part of the mean variance of a dimension."""
@@ -28,28 +29,25 @@ def kmeans(
     Its start is drawn anew for each trial; one trial by default, for its cost.
     """
     vectors = page.vectors.numpy()
-    squared, variance = _spread(vectors)
+    squared = _squared_distances(vectors)
+    tolerance = TOLERANCE * float(squared.mean()) / 2 / vectors.shape[1]  # pairs lie twice the variance apart
     seed = int(rng.integers(2**31))
 
     def at(k: int) -> np.ndarray:
         # its own generator for each k: what one budget draws must not depend on the others asked for
         draws = np.random.default_rng([seed, k]).random((k, 2 + int(np.log(k))))
-        return lloyd(vectors, vectors[seed_centres(squared, draws)], max_iter, TOLERANCE * variance)
+        return lloyd(vectors, vectors[seed_centres(squared, draws)], max_iter, tolerance)
 
     return at
 
 
 @numba.njit(cache=True)
-def _spread(vectors: np.ndarray) -> tuple[np.ndarray, float]:
-    """The squared distances of all pairs, and the mean variance of a dimension."""
-    n, dim = vectors.shape
-    squares, squared = _squares(vectors), np.dot(vectors, vectors.T)
-    total = 0.0  # the mean of all pairs is twice the sum of the variances
-    for i in range(n):
-        for j in range(n):
-            squared[i, j] = max(squares[i] + squares[j] - 2 * squared[i, j], np.float32(0))
-            total += squared[i, j]
-    return squared, total / n / n / 2 / dim
+def _squared_distances(vectors: np.ndarray) -> np.ndarray:
+    own, squared = squares(vectors), np.dot(vectors, vectors.T)
+    for i in range(len(vectors)):
+        for j in range(len(vectors)):
+            squared[i, j] = max(own[i] + own[j] - 2 * squared[i, j], np.float32(0))
+    return squared
 
 
 @numba.njit(cache=True)
@@ -81,26 +79,24 @@ def seed_centres(squared: np.ndarray, draws: np.ndarray) -> np.ndarray:
 @numba.njit(cache=True)
 def lloyd(vectors: np.ndarray, centres: np.ndarray, max_iter: int, tolerance: float) -> np.ndarray:
     """The cluster of each vector, none of them empty; their means are the final centroids."""
-    n, k, squares = len(vectors), len(centres), _squares(vectors)
+    n, k, own = len(vectors), len(centres), squares(vectors)
     labels, before, gaps = np.full(n, -1), np.empty(n, np.int64), np.empty(n, np.float32)
     for _ in range(max_iter):
         before[:] = labels
-        _assign(vectors, squares, centres, labels, gaps)
+        _assign(vectors, own, centres, labels, gaps)
         if (labels == before).all():
             break
         last = centres
         centres = _centroids(vectors, labels, gaps, k)
-        if _squares(centres - last).sum() <= tolerance:
+        if squares(centres - last).sum() <= tolerance:
             break
     return labels
 
 
 @numba.njit(cache=True)
-def _assign(
-    vectors: np.ndarray, squares: np.ndarray, centres: np.ndarray, labels: np.ndarray, gaps: np.ndarray
-) -> None:
+def _assign(vectors: np.ndarray, own: np.ndarray, centres: np.ndarray, labels: np.ndarray, gaps: np.ndarray) -> None:
     """The nearest centre of each vector, and the squared distance to it."""
-    lengths = _squares(centres)
+    lengths = squares(centres)
     products = np.dot(vectors, centres.T)
     for i in range(len(vectors)):
         nearest, least = 0, lengths[0] - 2 * products[i, 0]
@@ -108,18 +104,7 @@ def _assign(
             gap = lengths[j] - 2 * products[i, j]
             if gap < least:
                 nearest, least = j, gap
-        labels[i], gaps[i] = nearest, squares[i] + least
-
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})  # a sum in any order: several numbers at a time
-def _squares(rows: np.ndarray) -> np.ndarray:
-    squares = np.empty(len(rows), np.float32)
-    for i in range(len(rows)):
-        total = np.float32(0)
-        for d in range(rows.shape[1]):
-            total += rows[i, d] * rows[i, d]
-        squares[i] = total
-    return squares
+        labels[i], gaps[i] = nearest, own[i] + least
 
 
 @numba.njit(cache=True)
@@ -134,8 +119,5 @@ def _centroids(vectors: np.ndarray, labels: np.ndarray, gaps: np.ndarray, k: int
         sizes[labels[farthest]] -= 1
         labels[farthest], sizes[empty], gaps[farthest] = empty, 1, -np.inf
     centres = np.zeros((k, vectors.shape[1]), np.float32)
-    for i in range(len(labels)):
-        centres[labels[i]] += vectors[i]
-    for j in range(k):
-        centres[j] /= sizes[j]
-    return centres
+    add_rows(centres, labels, vectors)
+    return centres / sizes.astype(np.float32).reshape(-1, 1)

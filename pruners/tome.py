@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from pruners import Page, PruneBoardError, Reducer, reducer, unit
+from pruners import Page, PruneBoardError, Reducer, reducer
 from pruners.core import trees
+from pruners.core.rows import unit_rows
 
 
 @reducer("tome", paper="Bolya et al. 2023, Token Merging, arXiv 2210.09461")
@@ -30,12 +31,12 @@ class ToMe(Reducer):
 
         Its last round then merges fewer pairs than a full one: the most similar of those that the full one would.
         """
-        merges = merge_sequence(page.vectors.numpy(), unit(page.vectors).numpy(), self.rate)
+        merges = merge_sequence(page.vectors.numpy(), self.rate)
         return lambda k: trees.cut(merges, k)
 
 
 @numba.njit(cache=True)
-def merge_sequence(vectors: np.ndarray, directions: np.ndarray, rate: float) -> np.ndarray:
+def merge_sequence(vectors: np.ndarray, rate: float) -> np.ndarray:
     """Which vector goes into which, `[N - 1, 2]`: round after round, within a round the most similar pair first.
 
     In a round each even vector proposes to its most similar odd one. Groups stay where their odd member is, as sums:
@@ -43,7 +44,7 @@ def merge_sequence(vectors: np.ndarray, directions: np.ndarray, rate: float) -> 
     takes dozens of rounds of a dozen small steps each.
     """
     n = len(vectors)
-    sums, directions = vectors.copy(), directions.copy()
+    sums, directions = vectors.copy(), unit_rows(vectors)
     merges, done, left = np.empty((n - 1, 2), np.int64), 0, np.arange(n)
     while len(left) > 1:
         even, odd = left[0::2], left[1::2]
@@ -59,6 +60,6 @@ def merge_sequence(vectors: np.ndarray, directions: np.ndarray, rate: float) -> 
             done += 1
             stays[gone] = False
             sums[into] += sums[gone]
-            directions[into] = sums[into] / max(np.sqrt((sums[into] * sums[into]).sum()), np.float32(1e-12))
+            directions[into] = unit_rows(sums[into : into + 1])[0]
         left = left[stays[left]]
     return merges

@@ -17,10 +17,11 @@ from .contract import Diagnostic, Given, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
 from .groups import first_outside
 from .page import Page
+from .rows import squares
 
 SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
-SAME_VECTOR = 1e-5  # means may be summed in another order
+SAME_VECTOR = np.float32(1e-5)  # means may be summed in another order
 
 
 def prune(
@@ -138,10 +139,9 @@ def _check_vectors(where: str, page: Page, vectors: object, unit_norm: bool) -> 
         raise PrunerError(f"{where}: returned {got}; expected a float32 tensor [k, {width}]")
     if vectors.shape[1] != width:
         raise PrunerError(f"{where}: returned vectors of width {vectors.shape[1]}; expected {width}")
-    norms = _norms(vectors.detach().numpy())
-    bad = np.flatnonzero(~np.isfinite(norms))
-    if len(bad):
-        raise PrunerError(f"{where}: {len(bad)} of {len(vectors)} vectors are not finite, the first is {bad[0]}")
+    norms = np.sqrt(squares(vectors.detach().numpy()))
+    if not np.isfinite(norms).all() and len(bad := (~torch.isfinite(vectors).all(1)).nonzero()):
+        raise PrunerError(f"{where}: {len(bad)} of {len(vectors)} vectors are not finite, the first is {int(bad[0])}")
     if unit_norm and len(vectors):
         worst = np.abs(norms - 1).argmax()
         if abs(norms[worst] - 1) > UNIT_NORM_TOLERANCE:
@@ -151,21 +151,9 @@ def _check_vectors(where: str, page: Page, vectors: object, unit_norm: bool) -> 
 
 
 @numba.njit(cache=True)
-def _norms(vectors: np.ndarray) -> np.ndarray:
-    """The norm of each row, not finite where a number of it is not. Compiled, because every result passes here."""
-    norms = np.empty(len(vectors))
-    for i in range(len(vectors)):
-        total = 0.0
-        for d in range(vectors.shape[1]):
-            total += np.float64(vectors[i, d]) * np.float64(vectors[i, d])
-        norms[i] = np.sqrt(total)
-    return norms
-
-
-@numba.njit(cache=True)
 def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    apart = 0
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
-            if not abs(a[i, j] - b[i, j]) <= tolerance:
-                return False
-    return True
+            apart += not abs(a[i, j] - b[i, j]) <= tolerance  # counts NaN too
+    return apart == 0

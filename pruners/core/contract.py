@@ -218,9 +218,11 @@ class Reducer(Pruner):
             at = lambda k: self.reduce(page, k, **given.arguments(self.uses))  # noqa: E731
         elif any(k < len(page) for k in counts):
             at = self.reduce(page, **given.arguments(self.uses))
-        whole = unit(page.vectors) if self.unit_norm else page.vectors  # k = N merges nothing, whatever the method
-        made = [(k, whole if k == len(page) else at(k)) for k in counts]
-        return Merged.of(page, [self._part(page, k, part) for k, part in made])
+        return Merged.of(page, [self._whole(page) if k == len(page) else self._part(page, k, at(k)) for k in counts])
+
+    def _whole(self, page: Page) -> torch.Tensor:
+        """k = N merges nothing, whatever the method."""
+        return unit(page.vectors) if self.unit_norm else page.vectors
 
     def _part(self, page: Page, k: int, made: torch.Tensor | np.ndarray) -> torch.Tensor | Groups:
         if isinstance(made, torch.Tensor) and made.is_floating_point():

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from .errors import PruneBoardError
+from .rows import add_rows, squares
 
 
 @dataclass(frozen=True)
@@ -78,22 +79,19 @@ def _scales(vectors: np.ndarray, labels: np.ndarray, k: int, renormalize: bool) 
             return sizes, j
     if not renormalize:
         return 1 / sizes, -1
-    sums = _merged(vectors, labels, np.ones(k, np.float32))
-    scales = np.empty(k, np.float32)
-    for j in range(k):
-        # a sum of zero has no direction and stays zero; the check on unit norm then names it
-        scales[j] = 1 / max(np.sqrt((sums[j] * sums[j]).sum()), np.float32(1e-12))
-    return scales, -1
+    sums = np.zeros((k, vectors.shape[1]), np.float32)
+    add_rows(sums, labels, vectors)
+    # a sum of zero has no direction and stays zero; the check on unit norm then names it
+    return 1 / np.maximum(np.sqrt(squares(sums)), np.float32(1e-12)), -1
 
 
 @numba.njit(cache=True)
 def _merged(vectors: np.ndarray, labels: np.ndarray, scales: np.ndarray) -> np.ndarray:
     merged = np.zeros((len(scales), vectors.shape[1]), np.float32)
-    for i in range(len(labels)):
-        if labels[i] >= 0:
-            merged[labels[i]] += vectors[i]
+    add_rows(merged, labels, vectors)
     for j in range(len(scales)):
-        merged[j] *= scales[j]
+        for d in range(vectors.shape[1]):
+            merged[j, d] *= scales[j]
     return merged
 
 

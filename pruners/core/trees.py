@@ -10,6 +10,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from .rows import unit_rows
+
 WARD, AVERAGE = 0, 1
 
 
@@ -36,9 +38,7 @@ def ward_of_products(products: np.ndarray) -> np.ndarray:
 @numba.njit(cache=True)
 def average_cosine(vectors: np.ndarray) -> np.ndarray:
     """Merges by average linkage over 1 - cos."""
-    x = vectors.astype(np.float64)
-    for i in range(len(x)):
-        x[i] /= max(np.sqrt((x[i] * x[i]).sum()), 1e-12)
+    x = unit_rows(vectors.astype(np.float64))
     return merge_sequence(np.maximum(1 - np.dot(x, x.T), 0), AVERAGE)
 
 

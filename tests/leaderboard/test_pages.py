@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.submissions.entry import Entry
+from harness.submissions.rows import scores_of
 from leaderboard import compare, heat, text
 from leaderboard.backbones import layer_curve
 from leaderboard.formulas import FORMULAS
@@ -182,7 +183,7 @@ def hostile(word: str, i: int) -> Entry:
     sets = tuple(d.model_copy(update={"name": f"{word}{d.name}"}) for d in s.benchmark.data_sets)
     benchmark = s.benchmark.model_copy(update={"name": word, "data_sets": sets})
     cells = tuple(c.model_copy(update={"data_set": f"{word}{c.data_set}"}) for c in s.cells)
-    rows = frame.assign(data_set=word + frame["data_set"]) if i == 0 else None  # once is enough, and quick
+    scores = scores_of(frame.assign(data_set=word + frame["data_set"])) if i == 0 else None  # once is enough, and quick
     update = {
         "id": word,
         "origin": origin,
@@ -191,7 +192,7 @@ def hostile(word: str, i: int) -> Entry:
         "benchmark": benchmark,
         "cells": cells,
     }
-    return Entry(Path(word), s.model_copy(update=update), rows, "recomputed", (word,))
+    return Entry(Path(word), s.model_copy(update=update), scores, "recomputed", (word,))
 
 
 def test_hostile_submissions_stay_text_and_stay_inside(tmp_path: Path) -> None:

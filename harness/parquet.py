@@ -62,9 +62,10 @@ def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise TableError(f"{path.name} has {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} are read")
-        _check_form(path, pq.ParquetFile(path), form)
         texts = [_leaf(name, kind) for name, kind in form.items() if kind in ("text", "texts")]
-        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+        about = pq.read_metadata(path)
+        _check_form(path, about, form)
+        file = pq.ParquetFile(path, metadata=about, read_dictionary=texts, pre_buffer=False)
         table = file.read(use_threads=False).combine_chunks()  # small files: handing them to threads takes longer
         table.validate(full=True)
         for name, kind in form.items():
@@ -89,8 +90,8 @@ def _check_column(path: Path, name: str, kind: str, values: pa.Array, optional: 
             raise TableError(f"{path.name}: column {name} has rows without a value")
 
 
-def _check_form(path: Path, file: pq.ParquetFile, form: Form) -> None:
-    about, schema = file.metadata, file.schema_arrow
+def _check_form(path: Path, about: pq.FileMetaData, form: Form) -> None:
+    schema = about.schema.to_arrow_schema()
     if schema.names != list(form):
         raise TableError(f"{path.name} has the columns {', '.join(schema.names)[:300]}; they must be {', '.join(form)}")
     for name, kind in form.items():

@@ -2,7 +2,8 @@
 
 Two processes with one thread each take a third of the time of one with two threads where the pieces are small (a page
 to prune, a batch of a small model). Forked, so that methods from a user's file and loaded weights need no pickling.
-What comes out does not depend on how many workers there are: one worker also has one thread.
+What comes out does not depend on how many workers there are: one worker also has one thread. Work that needs no torch,
+such as checking submissions, does not load it here.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import scipy.linalg  # noqa: F401  (compiled loops multiply with its BLAS; only what is loaded can be limited to a thread)
-import torch
 from threadpoolctl import threadpool_limits
 
 from pruners.core.errors import PruneBoardError
@@ -37,10 +36,8 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int 
     Results must pickle cheaply: numpy arrays rather than tensors, which torch would send as open files.
     """
     global _work
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     try:
-        with threadpool_limits(1):
+        with _one_thread():
             if workers > 1 and len(items) > 1 and "fork" in multiprocessing.get_all_start_methods():
                 _work = work
                 first = work(items[0])
@@ -54,16 +51,32 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int 
                 yield (work(item) for item in items)
     except BrokenProcessPool as error:
         raise PruneBoardError(
-            "a worker process died without a word, most likely for want of memory, or killed by a pruner; "
-            "try again with --workers 1. What was finished is kept"
+            "a worker process died without a word, most likely for want of memory, or killed by what it worked on; "
+            "try again with --workers 1 where the command has it. What was finished is kept"
         ) from error
     finally:
         _work = None
-        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    with threadpool_limits(1):
+        if "torch" not in sys.modules:
+            yield
+            return
+        import torch
+
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
 
 def _start() -> None:
-    torch.set_num_threads(1)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     if sys.platform == "linux":  # a parent that is killed takes its workers along
         parent_death_signal = 1
         ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)

@@ -8,14 +8,14 @@ the same queries, which draws the same resamples: so all of them are paired, and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare, tie_groups
 from harness.submissions.entry import Entry
+from harness.submissions.rows import Scores
 from leaderboard.headline import weights
 from leaderboard.rows import FULL
 
@@ -77,43 +77,21 @@ class Resampled:
 
 
 def measured(entry: Entry, budgets: Sequence[float]) -> Measured | None:
-    """Per-query figures of a submission, trials averaged; none if it has none, or not for the full model."""
-    if entry.per_query is None:
+    """Per-query figures of a submission; none if it has none, or not for the full model."""
+    if entry.scores is None:
         return None
-    keys, strata_of = _keys(entry.per_query)
-    budget, values = entry.per_query["budget"].to_numpy(), entry.per_query["ndcg@5"].to_numpy()
-    found = {}
-    for b in (FULL, *budgets):
-        rows = budget == b
-        queries, place, trials = np.unique(keys[rows], return_inverse=True, return_counts=True)
-        found[b] = queries, np.bincount(place, values[rows]) / trials
-    queries = found[FULL][0]
-    if not len(queries):
+    by_budget: dict[float, dict[tuple[str, str], Scores]] = {}
+    for (data_set, language, budget), scores in sorted(entry.scores.items()):
+        by_budget.setdefault(budget, {})[data_set, language] = scores
+    if FULL not in by_budget:
         return None
-    at, strata = strata_of(queries)
-    same = {b: means for b, (others, means) in found.items() if np.array_equal(others, queries)}
-    return Measured(strata, {b: [means[rows] for rows in at] for b, means in same.items()})
+    strata = _strata(by_budget[FULL])
+    same = [b for b in (FULL, *budgets) if b in by_budget and _strata(by_budget[b]) == strata]
+    return Measured(strata, {b: [scores.values for scores in by_budget[b].values()] for b in same})
 
 
-def _keys(frame: pd.DataFrame) -> tuple[np.ndarray, Callable[[np.ndarray], tuple[list[np.ndarray], Strata]]]:
-    """A number for each (data set, language, query), and the way back from such numbers, sorted, to strata."""
-    columns = [pd.Categorical(frame[name]) for name in ("data_set", "language", "query")]
-    names = [np.array(column.categories, dtype=object) for column in columns]
-    order = [np.argsort(np.argsort(name)) for name in names]  # categories may stand in any order
-    data_set, language, query = (rank[column.codes] for rank, column in zip(order, columns, strict=True))
-    sizes = len(names[1]), len(names[2])
-
-    def strata_of(keys: np.ndarray) -> tuple[list[np.ndarray], Strata]:
-        sorted_names = [np.sort(name) for name in names]
-        group, asked = np.divmod(keys, sizes[1])
-        at = [np.flatnonzero(group == g) for g in np.unique(group)]
-        strata = []
-        for rows in at:
-            d, lang = divmod(int(group[rows[0]]), sizes[0])
-            strata.append((sorted_names[0][d], sorted_names[1][lang], tuple(sorted_names[2][asked[rows]])))
-        return at, tuple(strata)
-
-    return (data_set.astype(np.int64) * sizes[0] + language) * sizes[1] + query, strata_of
+def _strata(found: Mapping[tuple[str, str], Scores]) -> Strata:
+    return tuple((*key, scores.queries) for key, scores in found.items())
 
 
 def resample(entries: Sequence[Measured | None], names: Sequence[str], most: int = RESAMPLES) -> Resampled | None:

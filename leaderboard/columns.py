@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from leaderboard.rows import Row
 from leaderboard.text import NONE, fixed, percent
@@ -114,6 +115,11 @@ COLUMNS = (
 )
 
 ALWAYS = ("rank", "method", "retention")
+
+
+def column_facts() -> dict[str, dict[str, Any]]:
+    """What the board's script knows of every column: its hint, how a first click sorts, and whether it waits hidden."""
+    return {c.key: {"hint": c.hint, "up": c.first == "ascending", "extra": not c.default} for c in COLUMNS}
 
 
 def columns_of(view: View) -> list[Column]:

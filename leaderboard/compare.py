@@ -2,7 +2,8 @@
 
 All pairs of a view are resampled at build and packed, because a page without a server cannot ask for one pair, and
 because the bootstrap exists once, in Python. The bounds of an interval are packed as their distances from the
-difference, nine bits each, as three letters, in the finest of a few steps that fits all of them.
+difference, in the finest of a few steps that fits all of them. An interval is hardly longer on one side than on the
+other, so what is packed is the distance below and how much longer it is above, in as many bits as the longest takes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from leaderboard.views import Line, View
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 STEPS = (0.02, 0.05, 0.1, 0.2)
 """Points; half of it is what a bound may be off."""
-UNKNOWN = "..."
+FARTHEST = 511
+"""Steps from a difference to a bound."""
 MOST = 200
 """Methods to choose from, the best by headline."""
 PAIRED = 30
@@ -79,6 +81,11 @@ def packed(pairs: Pairs) -> dict[str, Any]:
     budgets = pairs.view.budgets
     found = {budget: _intervals(pairs, budget) for budget in budgets} if any(pairs.resampled) else {}
     step = _step([interval for intervals in found.values() for interval in intervals if interval])
+    far = {budget: [_distances(interval, step) for interval in intervals] for budget, intervals in found.items()}
+    longer = [above - below for distances in far.values() for below, above in filter(None, distances)] or [0]
+    least, span = min(longer), max(longer) - min(longer) + 1
+    codes = [[_code(distances, least, span) for distances in here] for here in far.values()]
+    width = max((code for here in codes for code in here), default=0).bit_length()
     return {
         "methods": _distinct([line.method.name for line in pairs.lines], pairs.lines),
         "budgets": [budget_name(budget) for budget in budgets],
@@ -89,7 +96,10 @@ def packed(pairs: Pairs) -> dict[str, Any]:
         ],
         "step": step,
         "paired": min(len(pairs.lines), PAIRED),
-        "bounds": ["".join(_letters(interval, step) for interval in intervals) for intervals in found.values()] or None,
+        "least": least,
+        "span": span,
+        "width": width,
+        "bounds": [_letters(here, width) for here in codes] or None,
     }
 
 
@@ -106,15 +116,25 @@ def _intervals(pairs: Pairs, budget: float) -> list[Interval | None]:
 
 def _step(intervals: list[Interval]) -> float:
     widest = max((max(i.value - i.low, i.high - i.value) for i in intervals), default=0.0)
-    return next((step for step in STEPS if widest / step < 511), STEPS[-1])
+    return next((step for step in STEPS if widest / step < FARTHEST), STEPS[-1])
 
 
-def _letters(interval: Interval | None, step: float) -> str:
+def _distances(interval: Interval | None, step: float) -> tuple[int, int] | None:
     if interval is None:
-        return UNKNOWN
+        return None
     below, above = round((interval.value - interval.low) / step), round((interval.high - interval.value) / step)
-    both = min(below, 511) * 512 + min(above, 511)
-    return ALPHABET[both >> 12] + ALPHABET[both >> 6 & 63] + ALPHABET[both & 63]
+    return min(below, FARTHEST), min(above, FARTHEST)
+
+
+def _code(distances: tuple[int, int] | None, least: int, span: int) -> int:
+    """0 is no interval."""
+    return 0 if distances is None else 1 + distances[0] * span + distances[1] - distances[0] - least
+
+
+def _letters(codes: list[int], width: int) -> str:
+    """Codes of so many bits one after the other, six bits a letter."""
+    bits = "".join(f"{code:0{width}b}" for code in codes)
+    return "".join(ALPHABET[int(bits[i : i + 6].ljust(6, "0"), 2)] for i in range(0, len(bits), 6))
 
 
 def _distinct(names: list[str], lines: tuple[Line, ...]) -> list[str]:

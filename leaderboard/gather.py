@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from harness.submissions import pinned
 from harness.submissions.entry import Entry, read_model
 from harness.submissions.load import load
 from harness.submissions.problems import Problem
-from harness.submissions.rows import FIGURES
+from harness.submissions.rows import scores_of
 from harness.submissions.schema import Benchmark, Origin
-from harness.submissions.submit import Choice, Run, make
 from pruners.core.errors import PruneBoardError
+
+if TYPE_CHECKING:
+    from harness.submissions.submit import Run
 
 PREVIEW = "a local run, not submitted"
 
@@ -43,6 +44,8 @@ def gather(submissions: Path, runs: Sequence[Path]) -> Gathered:
         if (file := submissions / name / pinned.FILE).is_file():
             benchmarks[name] = read_model(file, Benchmark)
     for folder in _run_folders(runs):
+        from harness.submissions.submit import Run  # needs torch, submissions do not
+
         run = Run(folder)
         benchmark = run.pinned().benchmark
         benchmarks.setdefault(benchmark.name, benchmark)
@@ -61,8 +64,12 @@ def _run_folders(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _preview(folder: Path, run: Run) -> Iterator[Entry]:
     """A run's methods as they would look if submitted; dated by its configuration, so that a rebuild is the same."""
+    import pandas as pd
+
+    from harness.submissions.submit import Choice, make
+
     changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, timezone.utc)
     origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
     for made in make(run, Choice(origin)):
-        rows = pd.read_parquet(io.BytesIO(made.per_query), columns=FIGURES)
-        yield Entry(folder / f"{made.submission.id}.json", made.submission, rows, "self-reported")
+        scores = scores_of(pd.read_parquet(io.BytesIO(made.per_query)))
+        yield Entry(folder / f"{made.submission.id}.json", made.submission, scores, "self-reported")

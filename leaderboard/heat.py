@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +21,12 @@ class HeatRow:
     line: Line
     cells: tuple[tuple[str, int | None], ...]
     """What is printed, and the step."""
+
+    @property
+    def common(self) -> int | None:
+        """The step of most cells, which a page says once a row; the last is set apart by more than its colour."""
+        steps = Counter(step for _, step in self.cells if step is not None and step < len(STEPS))
+        return steps.most_common(1)[0][0] if steps else None
 
 
 def step(value: float | None) -> int | None:

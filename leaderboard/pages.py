@@ -14,7 +14,7 @@ from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
 from leaderboard import compare, heat, plot, text
 from leaderboard.backbones import backbone_pages
-from leaderboard.columns import columns_of
+from leaderboard.columns import COLUMNS, columns_of
 from leaderboard.headline import weights
 from leaderboard.methods import command, method_pages
 from leaderboard.views import Line, View
@@ -26,6 +26,12 @@ STATUS = {
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",
 }
+BLOCKS = "p|h[1-6]|ul|dl|div|table|section|form|fieldset|pre|details|figure|nav|header|main|footer"
+"""Elements that end a paragraph."""
+PARTS = (
+    "html|meta|title|link|script|thead|tbody|tr|th|td|caption|li|dt|dd|svg|defs|g|path|polyline|text|use|circle|rect"
+)
+"""Others before which a line break is no space."""
 NO_CODE = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 """Nothing but the site's own files: text of a submission that got past the escaping still could not run."""
 
@@ -49,6 +55,7 @@ def environment(base_url: str | None) -> jinja2.Environment:
         "titled": text.titled,
         "short_set": heat.short_name,
     }
+    env.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     env.globals |= {
         "base_url": base_url,
         "csp": Markup(NO_CODE),
@@ -94,13 +101,17 @@ def on_shelves(views: Sequence[View]) -> dict[str, dict[str, list[View]]]:
 
 
 def compact(html: str) -> str:
-    """The same page in fewer bytes: HTML lets end tags of table parts and quotes of plain attributes be left out.
+    """The same page in fewer bytes: HTML lets many end tags, quotes of plain attributes and lines be left out.
+
+    So it is with the scope of a header cell: among others it is a column's, beside figures it is a row's.
 
     Text of submissions is escaped by now and has neither tags nor quotes that this could touch.
     """
-    html = re.sub(r"</(?:td|th|tr|thead|tbody|li|option)>", "", html)
+    html = re.sub(r'<th scope="(?:col|row)"', "<th", html)
+    html = re.sub(r"</(?:td|th|tr|thead|tbody|li|option|dt|dd)>", "", html)
+    html = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", html)
     html = re.sub(r'="([\w.#/:-]*[\w.-])"(?=[\s>])', r"=\1", html, flags=re.ASCII)
-    return re.sub(r"\n+", "\n", html)
+    return re.sub(rf"\n+(?=</?(?:{BLOCKS}|{PARTS})\b)|\n+(?=\n)", "", html)
 
 
 def page_count(views: Sequence[View]) -> int:
@@ -140,6 +151,7 @@ def rules() -> dict[str, Any]:
         "cutoffs": ", ".join(map(str, CUTOFFS)),
         "shares": [text.fixed(100 * share, 1) for share in weights()],
         "steps": heat.legend(),
+        "columns": COLUMNS,
     }
 
 

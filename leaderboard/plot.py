@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leaderboard.rows import Row
-from leaderboard.text import budget_name, file_name, fixed, percent
-from leaderboard.views import Line, View
+from leaderboard.text import file_name
+from leaderboard.views import View
 
 COLOURS, MARKERS = 7, 9  # no common divisor, so 63 lines differ in one or the other
 MOST = 40
@@ -20,11 +20,11 @@ X_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Point:
-    x: float
-    y: float
-    low: float
-    high: float
-    words: str
+    row: Row
+    x: int
+    y: int
+    low: int
+    high: int
     on_front: bool
 
 
@@ -41,17 +41,23 @@ class Series:
 
     @property
     def path(self) -> str:
-        return " ".join(f"{p.x:g},{p.y:g}" for p in self.points)
+        return " ".join(f"{p.x},{p.y}" for p in self.points)
+
+    @property
+    def whiskers(self) -> str:
+        return "".join(f"M{p.x} {p.low}V{p.high}" for p in self.points if p.low != p.high)
+
+    def at(self, budget: float) -> Point | None:
+        return next((point for point in self.points if point.row.budget == budget), None)
 
 
 @dataclass(frozen=True)
 class Plot:
     series: tuple[Series, ...]
-    x_ticks: tuple[tuple[float, str], ...]
-    y_ticks: tuple[tuple[float, str], ...]
-    full: float
+    x_ticks: tuple[tuple[int, str], ...]
+    y_ticks: tuple[tuple[int, str], ...]
+    full: int
     front: str
-    lines: tuple[Line, ...]
     left_out: int
     width: int = WIDTH
     height: int = HEIGHT
@@ -76,7 +82,7 @@ def trade_off(view: View) -> Plot | None:
     front = pareto([(kept(row), row.retention or 0.0) for i, rows in at.items() for row in rows if shown[i].ranked])
     series = []
     for i, line in enumerate(shown):
-        points = tuple(_point(line, row, x, y, (kept(row), row.retention) in front) for row in at[i])
+        points = tuple(_point(row, x, y, (kept(row), row.retention) in front) for row in at[i])
         strong = len(shown) <= COLOURS or any(point.on_front for point in points)
         name = line.method.name
         series.append(Series(name, file_name(name), i % COLOURS, i % MARKERS, points, strong))
@@ -86,8 +92,7 @@ def trade_off(view: View) -> Plot | None:
         tuple((x(t), f"{100 * t:g} %") for t in X_TICKS if min(xs) * 0.9 <= t <= max(xs) * 1.1),
         tuple((y(t), str(t)) for t in range(y_low, math.floor(y_high) + 1, step)),
         y(100),
-        " ".join(f"{x(a):g},{y(b):g}" for a, b in front),
-        tuple(shown),
+        " ".join(f"{x(a)},{y(b)}" for a, b in front),
         len(lines) - len(shown),
     )
 
@@ -106,15 +111,10 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return front
 
 
-def _point(line: Line, row: Row, x: Scale, y: Scale, on_front: bool) -> Point:
+def _point(row: Row, x: Scale, y: Scale, on_front: bool) -> Point:
     assert row.retention is not None
     low, high = _whisker(row)
-    between = f" [{fixed(row.interval.low)}, {fixed(row.interval.high)}]" if row.interval else ""
-    words = (
-        f"{line.method.name} at {budget_name(row.budget)}: {fixed(row.retention)}{between}, {percent(kept(row))} % kept"
-        + (", Pareto front" if on_front else "")
-    )
-    return Point(x(kept(row)), y(row.retention), y(low), y(high), words, on_front)
+    return Point(row, x(kept(row)), y(row.retention), y(low), y(high), on_front)
 
 
 def _whisker(row: Row) -> tuple[float, float]:
@@ -123,15 +123,15 @@ def _whisker(row: Row) -> tuple[float, float]:
 
 
 class Scale:
-    """From a figure to pixels, to a tenth."""
+    """From a figure to whole pixels."""
 
     def __init__(self, low: float, high: float, start: float, stop: float, log: bool) -> None:
         self.low, self.span = (math.log(low), math.log(high / low)) if log else (low, high - low)
         self.start, self.stop, self.log = start, stop, log
 
-    def __call__(self, value: float) -> float:
+    def __call__(self, value: float) -> int:
         share = ((math.log(value) if self.log else value) - self.low) / self.span
-        return round(self.start + share * (self.stop - self.start), 1)
+        return round(self.start + share * (self.stop - self.start))
 
 
 def _log_scale(low: float, high: float) -> Scale:

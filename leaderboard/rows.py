@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from harness.evaluation.results import drifted
 from harness.metrics.aggregate import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
 from harness.submissions.entry import Entry
 from harness.submissions.schema import Benchmark, Cell, Track
+from pruners.core.budget import drifted
 
 FULL = 1.0
 CUTOFFS = ("1", "5", "10", "50", "100")
@@ -100,12 +100,12 @@ def expected_languages(entries: Sequence[Entry], pinned: Benchmark | None = None
 def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
     """The row of a submission at a budget."""
     cells = _by_data_set(entry, budget)
-    full = _by_data_set(entry, FULL)
     found = {
-        name: _figures(cells[name], full.get(name, []))
+        name: Figures(*_mean_of_languages([_of_cell(cell) for cell in cells[name]]))
         for name, languages in expected.items()
         if _whole(entry, cells.get(name, ()), languages)
     }
+    found = _with_retention(found, _by_data_set(entry, FULL))
     row = Row(budget, found, len(expected))
     if not row.complete:
         return replace(row, quoted=_quoted(entry, cells) if not found else None)
@@ -159,12 +159,18 @@ def _whole(entry: Entry, cells: Sequence[Cell], expected: frozenset[str]) -> boo
     return have == (expected or {""}) or (entry.status == "reported" and have == {""})
 
 
-def _figures(cells: Sequence[Cell], full: Sequence[Cell]) -> Figures:
-    mean = Figures(*_mean_of_languages([_of_cell(cell) for cell in cells]))
-    if not math.isnan(mean.retention):  # as printed, where the NDCG beside it is rounded
-        return mean
-    upper = Figures(*_mean_of_languages([_of_cell(cell) for cell in full])).ndcg_5 if full else math.nan
-    return mean._replace(retention=float(retention(mean.ndcg_5, upper)))
+def _with_retention(found: Mapping[str, Figures], full: Mapping[str, Sequence[Cell]]) -> dict[str, Figures]:
+    """Retention as printed, where the NDCG beside it is rounded; else relative to the full model's cells."""
+    upper = [_ndcg_5(full[name]) if name in full else math.nan for name in found]
+    derived = retention([figures.ndcg_5 for figures in found.values()], upper).tolist()
+    return {
+        name: figures._replace(retention=value) if math.isnan(figures.retention) else figures
+        for (name, figures), value in zip(found.items(), derived, strict=True)
+    }
+
+
+def _ndcg_5(cells: Sequence[Cell]) -> float:
+    return float(data_set_mean([cell.ndcg.get("5", math.nan) for cell in cells]))
 
 
 def _of_cell(cell: Cell) -> tuple[float, ...]:

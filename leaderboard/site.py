@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from harness.progress import Progress, quiet
+from leaderboard.columns import column_facts
 from leaderboard.gather import Gathered
 from leaderboard.pages import page_count, render_all
 from leaderboard.social import social_picture
@@ -56,6 +57,7 @@ def build(found: Gathered, out: Path, base_url: str | None = None, progress: Pro
         for name in STATIC:
             text = (files("leaderboard") / "static" / name).read_text(encoding="utf-8")
             write_inside(new, name, squeeze(name, text).encode())
+        write_inside(new, "columns.js", f"const COLUMNS = {json.dumps(column_facts())};\n".encode())
         methods = {line.method.name for view in views for line in view.lines}
         write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), len(ordered)))
         write_inside(new, ".nojekyll", b"")  # GitHub Pages would leave out files that begin with an underscore
@@ -73,9 +75,9 @@ def squeeze(name: str, text: str) -> str:
     """A style sheet or script without its comments and indentation, which are for those who read the source."""
     if name.endswith(".css"):
         text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
-        return re.sub(r"\s*([{};,])\s*", r"\1", text).strip()
+        return re.sub(r"\s*([{};,])\s*|(?<=:) ", r"\1", text).strip()
     if name.endswith(".js"):
-        return re.sub(r"^\s*(//.*\n)?", "", text, flags=re.M)
+        return re.sub(r"^\s*(//.*\n)?|\s+// .*$", "", text, flags=re.M)
     return text
 
 

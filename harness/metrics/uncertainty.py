@@ -68,7 +68,8 @@ def compare(data_sets: Sequence[Sequence[np.ndarray]], *, resamples: int = RESAM
     rng = np.random.default_rng(seed)
     cells = len(data_sets[0][0]) - 1
     ndcg, retention = _figures([data_set_mean([values.mean(1) for values in subsets])[None] for subsets in data_sets])
-    ndcg_replicates, retention_replicates = np.empty((resamples, cells)), np.empty((resamples, cells))
+    # one cell's replicates are read at a time, so they lie side by side
+    ndcg_replicates, retention_replicates = (np.empty((resamples, cells), order="F") for _ in range(2))
     for rows in _chunks(resamples):
         size = rows.stop - rows.start
         means = [data_set_mean([_resampled_means(rng, values, size) for values in subsets]) for subsets in data_sets]
@@ -99,7 +100,9 @@ def _resampled_means(rng: np.random.Generator, values: np.ndarray, resamples: in
     """Means of all rows of `values [rows, queries]` over `resamples` resampled query sets, as one matrix product."""
     n = values.shape[1]
     weights = _tally(rng.integers(n, size=(resamples, n), dtype=np.int32))
-    return (weights @ values.T.astype(np.float32)).astype(np.float64) / n
+    means = (weights @ values.T.astype(np.float32)).astype(np.float64)
+    means /= n
+    return means
 
 
 @numba.njit(cache=True)
@@ -116,8 +119,16 @@ def _interval(value: float, replicates: np.ndarray) -> Interval:
     known = replicates[~np.isnan(replicates)]
     if not len(known):
         return Interval(float(value), float("nan"), float("nan"))
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(value), float(low), float(high))
+    return Interval(float(value), *_quantiles(known, ((1 - LEVEL) / 2, (1 + LEVEL) / 2)))
+
+
+def _quantiles(values: np.ndarray, shares: Sequence[float]) -> list[float]:
+    """As `np.quantile` has them, to the last bit, without its general case: a board asks for tens of thousands."""
+    at = [divmod(share * (len(values) - 1), 1) for share in shares]
+    ranks = [(int(below), min(int(below) + 1, len(values) - 1), part) for below, part in at]
+    ordered = np.partition(values, sorted({rank for pair in ranks for rank in pair[:2]}))
+    found = [(float(ordered[low]), float(ordered[high]), part) for low, high, part in ranks]
+    return [b - (b - a) * (1 - part) if part >= 0.5 else a + (b - a) * part for a, b, part in found]
 
 
 def _chunks(total: int) -> Iterator[slice]:

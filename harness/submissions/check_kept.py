@@ -38,8 +38,9 @@ def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Jud
         elif len(rows) != trials:
             notes.error(field, f"has {len(rows)} trials, the cells say {trials}", AGAIN)
         else:
-            _check_counts(submission, field, budget, np.stack(rows), full[0], notes)
-            _check_realised(submission, here, np.stack(rows), full[0], notes)
+            trial_rows = np.stack(rows)
+            _check_counts(submission, field, budget, trial_rows, full[0], notes)
+            _check_realised(submission, here, trial_rows, full[0], notes)
 
 
 def _check_counts(
@@ -48,8 +49,8 @@ def _check_counts(
     if (full < 1).any() or (rows < 1).any() or (rows > full).any():
         notes.error(field, "a page keeps fewer than one or more than all of its vectors", AGAIN)
     elif not (submission.method.adaptive or submission.method.snapped):
-        sizes, at = np.unique(full, return_inverse=True)
-        expected = np.array([keep_count(budget, int(n)) for n in sizes])[at]
+        keep = {n: keep_count(budget, n) for n in set(full.tolist())}
+        expected = np.array([keep[n] for n in full.tolist()])
         if wrong := int((rows != expected).any(0).sum()):
             what = f"{wrong} pages do not keep ⌈γN⌉ vectors, as a fixed budget must"
             notes.error(field, what, "declare the method adaptive or snapped, or keep the budget")

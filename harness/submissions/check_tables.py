@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from harness.metrics.ranking import CUTOFFS, TOP
 from harness.submissions.checks import AGAIN, TOLERANCE, where
@@ -22,7 +21,7 @@ from harness.submissions.entry import printable
 from harness.submissions.pinned import Judged
 from harness.submissions.problems import Notes
 from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
-from harness.submissions.rows import PerQuery
+from harness.submissions.rows import PerQuery, Scores, ScoresOf
 from harness.submissions.schema import Cell, Submission
 
 HEADLINE = CUTOFFS.index(5)
@@ -36,9 +35,7 @@ class Recomputed:
     """Figures that came out."""
 
     submission: Submission
-    per_query: pd.DataFrame
-    headline: dict[tuple[str, str, float], np.ndarray]
-    """(data set, language, budget) -> NDCG@5 of each query, mean over trials."""
+    scores: ScoresOf
 
 
 def check_per_query(
@@ -68,16 +65,17 @@ def check_per_query(
     for name, ranked in found.items():
         _recompute(table, name, ranked, judged[name], again, notes)
         _warn_reused(submission, name, table, blocks, notes)
-    cells, headline = [], {}
+    cells, scores = [], {}
     for i, cell in enumerate(submission.cells):
-        rows = blocks[cell.data_set, cell.budget][:, judged[cell.data_set].language_of == cell.language]
-        if rows.size == 0:
+        asked = judged[cell.data_set].asked.get(cell.language)
+        if asked is None:
             notes.error(where(i, cell), "has no rows in the table of queries", AGAIN)
             continue
-        cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set], notes))
-        headline[cell.data_set, cell.language, cell.budget] = again[HEADLINE, rows].mean(0)
-    per_query = table.frame(dict(zip(CUTOFFS, again, strict=True)))
-    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), per_query, headline)
+        rows = blocks[cell.data_set, cell.budget][:, asked.at]
+        cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set].relevant[asked.at], notes))
+        values = again[HEADLINE, rows].mean(0)[asked.by_name]
+        scores[cell.data_set, cell.language, cell.budget] = Scores(asked.names, values)
+    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), scores)
 
 
 def _check_values(table: PerQuery, notes: Notes) -> None:
@@ -100,8 +98,9 @@ def _blocks(
         notes.error(field, f"the query {printable(query)} is not in qrels.parquet, or has no relevant page", AGAIN)
         return {}
     _check_rankings(table, field, found, judged, notes)
-    languages = np.array(table.language.names, dtype=object)[table.language.codes[found.rows]]
-    if (languages != judged.language_of[found.query]).any():
+    codes = {language: code for code, language in enumerate(judged.asked)}
+    code_at = np.array([codes.get(language, -1) for language in table.language.names])
+    if (code_at[table.language.codes[found.rows]] != judged.language_code[found.query]).any():
         notes.error(f"{field}.language", "is not the queries' language in qrels.parquet", AGAIN)
     blocks: Blocks = {}
     stated = {cell.budget: cell.trials for cell in submission.cells if cell.data_set == name}
@@ -165,9 +164,9 @@ def _recompute(table: PerQuery, name: str, found: Rankings, judged: Judged, agai
 
 
 def _check_cell(
-    i: int, cell: Cell, rows: np.ndarray, table: PerQuery, again: np.ndarray, judged: Judged, notes: Notes
+    i: int, cell: Cell, rows: np.ndarray, table: PerQuery, again: np.ndarray, pairs: np.ndarray, notes: Notes
 ) -> Cell:
-    """The cell with the figures that its rows `[trials, queries]` give."""
+    """The cell with the figures that its rows `[trials, queries]` give; `pairs`: relevant pages of each query."""
     figures = again[:, rows]
     found: dict[Any, float] = {str(k): value for k, value in zip(CUTOFFS, figures.mean((1, 2)).tolist(), strict=True)}
     for k, value in found.items():
@@ -175,12 +174,11 @@ def _check_cell(
             what = f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}"
             notes.error(f"{where(i, cell)}.ndcg.{k}", what, AGAIN)
     if cell.score_retention is not None and cell.pairs_left_out == 0:
-        pairs = judged.relevant[judged.language_of == cell.language]
         value = pair_mean(table.score_retention[rows].mean(0, dtype=np.float64), pairs)
         if not abs(cell.score_retention - value) <= TOLERANCE:  # also where a query has none
             what = f"is {cell.score_retention}, its queries give {value:.5f}"
             notes.error(f"{where(i, cell)}.score_retention", what, AGAIN)
-    deviation = float(np.std(figures[HEADLINE].mean(1)))
+    deviation = float(np.std(figures[HEADLINE].mean(1))) if len(rows) > 1 else 0.0
     if abs(cell.trial_deviation - deviation) > TOLERANCE:
         what = f"is {cell.trial_deviation}, its trials give {deviation:.5f}"
         notes.error(f"{where(i, cell)}.trial_deviation", what, AGAIN)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pydantic
 
-from harness.submissions.rows import per_query_path, read_per_query
+from harness.submissions.rows import ScoresOf
 from harness.submissions.schema import Submission
 from pruners.core.errors import PruneBoardError
 
@@ -36,13 +35,13 @@ class SubmissionError(PruneBoardError):
 class Entry:
     """A submission as found on disk. `status` is the rung of the ladder that it has really reached.
 
-    `per_query` is the table without its rankings. Where NDCG was computed again, `submission` and `per_query` have the
-    values that came out.
+    Where NDCG was computed again, `submission` and `scores` have the values that came out.
     """
 
     path: Path
     submission: Submission
-    per_query: pd.DataFrame | None
+    scores: ScoresOf | None
+    """Of each query; None where figures are reported."""
     status: str
     """reported, self-reported, recomputed or reproduced."""
     warnings: tuple[str, ...] = ()
@@ -66,13 +65,6 @@ def submission_path(submission: Submission) -> Path:
 def read_submission(path: Path) -> Submission:
     """The submission in a JSON file; if it is none, everything that is wrong with it at once."""
     return read_model(path, Submission)
-
-
-def read_entry(path: Path) -> Entry:
-    """A submission with its per-query rows, as yet unchecked."""
-    submission = read_submission(path)
-    rows = read_per_query(path).frame() if per_query_path(path).exists() else None
-    return Entry(path, submission, rows, submission.claim)
 
 
 def find_submissions(folder: Path) -> list[Path]:

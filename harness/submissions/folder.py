@@ -47,8 +47,9 @@ def find_root(path: Path) -> Path:
 
 def unsafe(path: Path, root: Path) -> str | None:
     """Why a path must not be opened: it, or a folder on the way to it, leads elsewhere."""
+    home = None if path.is_relative_to(root) else root.resolve()  # named otherwise: look at what the names stand for
     for part in (path, *path.parents):
-        if part == root or part.resolve() == root.resolve():
+        if part == root or (home is not None and part.resolve() == home):
             break
         if part.is_symlink():
             return f"{printable(part.name)} is a link; links are not followed"

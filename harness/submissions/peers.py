@@ -10,11 +10,11 @@ import numpy as np
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import compare
-from harness.submissions.check_tables import Recomputed
 from harness.submissions.coverage import coverage
 from harness.submissions.entry import printable
 from harness.submissions.pinned import Pinned
 from harness.submissions.problems import Notes
+from harness.submissions.rows import ScoresOf
 from harness.submissions.schema import Submission, Track
 
 RESAMPLES = 2000  # for a warning; the board's intervals have more
@@ -27,7 +27,8 @@ class Peer:
     """A submission without errors, and where to say what is found."""
 
     submission: Submission
-    recomputed: Recomputed | None
+    scores: ScoresOf | None
+    """Computed again; None where figures are reported, or nothing could be."""
     notes: Notes
 
 
@@ -45,9 +46,9 @@ def check_against_full_and_random(peers: Sequence[Peer], pinned: Pinned) -> None
     fulls: dict[tuple[str, str], _Cell] = {}
     for peer in peers:
         whole = [b for b, (done, wanted) in coverage(peer.submission, pinned).items() if done == wanted]
-        if peer.recomputed is None or 1.0 not in whole:
+        if peer.scores is None or 1.0 not in whole:
             continue
-        found = {budget: _Cell(peer, budget, _by_language(peer.recomputed, budget)) for budget in whole}
+        found = {budget: _Cell(peer, budget, _by_language(peer.scores, budget)) for budget in whole}
         key = peer.submission.backbone.name, _fingerprint(found[1.0])
         fulls[key] = found.pop(1.0)
         groups.setdefault(key, []).extend(found.values())
@@ -147,8 +148,8 @@ def _warn_of_other_full_models(
                 )
 
 
-def _by_language(found: Recomputed, budget: float) -> dict[tuple[str, str], np.ndarray]:
-    return {key[:2]: values for key, values in sorted(found.headline.items()) if key[2] == budget}
+def _by_language(found: ScoresOf, budget: float) -> dict[tuple[str, str], np.ndarray]:
+    return {key[:2]: scores.values for key, scores in sorted(found.items()) if key[2] == budget}
 
 
 def _fingerprint(full: _Cell) -> str:

@@ -29,6 +29,16 @@ DISCOUNTS = 1 / np.log2(np.arange(2, 102))
 
 
 @dataclass(frozen=True)
+class Asked:
+    """The queries of one language: where they are among all, and their order by name."""
+
+    at: np.ndarray
+    by_name: np.ndarray
+    names: tuple[str, ...]
+    """In that order."""
+
+
+@dataclass(frozen=True)
 class Judged:
     """Relevance in one data set. Queries without a relevant page are left out, as they are when measuring."""
 
@@ -50,6 +60,21 @@ class Judged:
         return np.array([self.languages.get(query, "") for query in self.queries], dtype=object)
 
     @cached_property
+    def asked(self) -> dict[str, Asked]:
+        """By language."""
+        names, found = np.array(list(self.queries), dtype=object), {}
+        for language in dict.fromkeys(self.language_of):
+            at = np.flatnonzero(self.language_of == language)
+            order = np.argsort(names[at])
+            found[language] = Asked(at, order, tuple(names[at][order]))
+        return found
+
+    @cached_property
+    def language_code(self) -> np.ndarray:
+        """The language of each query as its place in `asked`."""
+        return np.array([list(self.asked).index(language) for language in self.language_of])
+
+    @cached_property
     def grades(self) -> np.ndarray:
         """`[queries, pages + 1]`: the last column is that of no page."""
         table = np.zeros((len(self.queries), len(self.page_ids) + 1), np.int16)
@@ -57,6 +82,11 @@ class Judged:
             for page, grade in self.qrels[query].items():
                 table[i, self.pages[page]] = max(grade, 0)
         return table
+
+    @cached_property
+    def highest(self) -> int:
+        """Of all grades."""
+        return int(self.grades.max())
 
     @cached_property
     def relevant(self) -> np.ndarray:

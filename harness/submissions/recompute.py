@@ -55,7 +55,7 @@ def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judged, cutoff: i
     ideal = judged.ideal(cutoff)[found.query]
     left = np.maximum(judged.relevant[found.query] - (gained > 0).sum(1), 0)
     behind = np.concatenate([[0], DISCOUNTS[TOP:cutoff].cumsum()])
-    best = reached + judged.grades.max() * behind[np.minimum(left, cutoff - TOP)]
+    best = reached + judged.highest * behind[np.minimum(left, cutoff - TOP)]
     return reached / ideal, np.minimum(best / ideal, 1)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from harness import parquet
 from harness.metrics.ranking import CUTOFFS, TOP
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PER_QUERY = {
     "data_set": "text",
@@ -24,9 +27,6 @@ PER_QUERY = {
     f"top_{TOP}": "texts",
 }
 """NDCG of every query with a relevant page, its Score Retention (missing where it has no ratio), its ten best pages."""
-
-FIGURES = [name for name in PER_QUERY if name != "top_10"]
-"""The columns with a number, or what it is about."""
 
 KEPT = {"data_set": "text", "budget": "number", "trial": "integer", "kept": "integers"}
 """One row a data set, budget and trial; `kept` has a number for each page, in the order of `pages.parquet`."""
@@ -63,21 +63,25 @@ class PerQuery:
     length: np.ndarray
     """Pages in each ranking."""
 
-    def frame(self, ndcg: dict[int, np.ndarray] | None = None) -> pd.DataFrame:
-        """All columns but the rankings, with other NDCG if it was computed again; texts are categories."""
-        texts = {"data_set": self.data_set, "language": self.language, "query": self.query}
-        values = {**self.ndcg, **(ndcg or {})}
-        columns = {name: pd.Categorical.from_codes(text.codes, text.names) for name, text in texts.items()}
-        return pd.DataFrame(
-            {
-                **columns,
-                "budget": self.budget,
-                "trial": self.trial,
-                **{f"ndcg@{k}": values[k] for k in CUTOFFS},
-                "score_retention": self.score_retention,
-            },
-            columns=FIGURES,
-        )
+
+class Scores(NamedTuple):
+    """NDCG@5 of each query, mean over trials; queries in the order of their names."""
+
+    queries: tuple[str, ...]
+    values: np.ndarray
+
+
+ScoresOf = Mapping[tuple[str, str, float], Scores]
+"""(data set, language, budget) -> what intervals are made of."""
+
+
+def scores_of(frame: pd.DataFrame) -> ScoresOf:
+    """From the rows of a table that is not checked, such as that of a run of one's own."""
+    found = {}
+    for key, rows in frame.groupby(["data_set", "language", "budget"]):
+        means = rows.groupby("query", sort=True)["ndcg@5"].mean()
+        found[key] = Scores(tuple(means.index), means.to_numpy())
+    return found
 
 
 def per_query_path(path: Path) -> Path:

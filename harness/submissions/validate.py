@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,10 @@ from harness.submissions.pinned import FILE, Pinned
 from harness.submissions.problems import Notes, Problem
 from harness.submissions.rows import kept_path, per_query_path, read_kept, read_per_query
 from harness.submissions.schema import Submission
+from harness.workers import spread
+
+CHUNK = 8
+"""Submissions handed to a worker at once."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,28 @@ class _Checking:
     pinned: dict[str, Pinned | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
-    recomputed: dict[Path, Recomputed] = field(default_factory=dict)
 
     def about(self, path: Path) -> Notes:
         self.notes.append(Notes(path, []))
         return self.notes[-1]
 
 
+@dataclass(frozen=True)
+class _Read:
+    """A submission that can be checked against its benchmark, and where to say what is found."""
+
+    path: Path
+    submission: Submission
+    pinned: Pinned
+    notes: Notes
+
+
 def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> Report:
     """Check `files`, or everything below the folder of submissions `root`; `base` is the state that it grew from."""
     checking = _Checking(root)
     wanted = find_submissions(root) if files is None else list(files)
-    for path in wanted if files is None else dict.fromkeys([*_context(files), *files]):
-        _check_file(checking, path)
+    found = [_read(checking, path) for path in (wanted if files is None else dict.fromkeys([*_context(files), *files]))]
+    _check_each(checking, [one for one in found if one is not None])
     _check_together(checking)
     if files is None:
         tree.check_tree(root, checking.about)
@@ -85,22 +99,36 @@ def _context(files: Sequence[Path]) -> list[Path]:
     return [path for home in sorted(homes) for path in sorted(home.glob("*/*.json"))]
 
 
-def _check_file(checking: _Checking, path: Path) -> None:
+def _read(checking: _Checking, path: Path) -> _Read | None:
+    """A submission and its benchmark; None if either cannot be used."""
     notes = checking.about(path)
     if (reason := tree.unsafe(path, checking.root)) is not None:
         notes.error("path", reason, "put the file itself there")
-        return
+        return None
     try:
         submission = read_submission(path)
     except SubmissionError as error:
         for where, what in error.problems:
             notes.error(where, what, "docs/submissions.md describes every field")
-        return
+        return None
     check_place(submission, path.resolve().relative_to(checking.root.resolve()), notes)
     check_claim(submission, path, notes)
     pinned = _pinned(checking, submission.benchmark.name, notes)
-    if pinned is None:
-        return
+    return None if pinned is None else _Read(path, submission, pinned, notes)
+
+
+def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
+    """Every submission by itself, spread over the cores; their order stays."""
+    with spread(lambda i: _check_one(found[i]), range(len(found)), os.cpu_count() or 1, chunk=CHUNK) as results:
+        for one, (problems, entry) in zip(found, results, strict=True):
+            one.notes.found[:] = problems  # a worker has notes of its own
+            if entry is not None:
+                checking.entries.append(entry)
+
+
+def _check_one(one: _Read) -> tuple[list[Problem], Entry | None]:
+    """All that is said of a submission, and, if no error is among it, its entry."""
+    path, submission, pinned, notes = one.path, one.submission, one.pinned, one.notes
     check_cells(submission, pinned, notes)
     check_content(submission, pinned, notes)
     check_size(submission, notes)
@@ -111,10 +139,8 @@ def _check_file(checking: _Checking, path: Path) -> None:
         if notes.clean:
             found = _recompute(path, submission, pinned, notes)
             if found is not None and notes.clean:
-                checking.recomputed[path] = found
-                entry = replace(entry, submission=found.submission, per_query=found.per_query, status="recomputed")
-    if notes.clean:
-        checking.entries.append(entry)
+                entry = replace(entry, submission=found.submission, scores=found.scores, status="recomputed")
+    return notes.found, entry if notes.clean else None
 
 
 def _recompute(path: Path, submission: Submission, pinned: Pinned, notes: Notes) -> Recomputed | None:
@@ -139,10 +165,7 @@ def _recompute(path: Path, submission: Submission, pinned: Pinned, notes: Notes)
 
 def _check_together(checking: _Checking) -> None:
     notes_of = {notes.file: notes for notes in checking.notes}
-    peers = [
-        others.Peer(entry.submission, checking.recomputed.get(entry.path), notes_of[entry.path])
-        for entry in checking.entries
-    ]
+    peers = [others.Peer(entry.submission, entry.scores, notes_of[entry.path]) for entry in checking.entries]
     for name, pinned in checking.pinned.items():
         if pinned is not None:
             here = [peer for peer in peers if peer.submission.benchmark.name == name]

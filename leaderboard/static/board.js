@@ -7,15 +7,28 @@ const heads = [...table.tHead.rows[0].cells];
 const keys = heads.map((head) => head.dataset.key);
 const column = Object.fromEntries(keys.map((key, i) => [key, i]));
 const bodies = Object.fromEntries([...table.tBodies].map((body) => [body.dataset.budget, body]));
-const radios = [...document.querySelectorAll("#tools input[name=budget]")];
+const tools = document.getElementById("tools"); // empty: it is of no use without this script
+tools.innerHTML = `<fieldset class="budgets"><legend>Budget</legend></fieldset>
+<label class="find">Filter <input type="search" id="find" autocomplete="off" placeholder="method, track, status"></label>
+<details class="menu"><summary>Facets</summary><div id="facets"></div></details>
+<details class="menu"><summary>Columns</summary><div id="choose"></div></details>
+<span class="get"><button type="button" id="csv">CSV</button><button type="button" id="json">JSON</button><a id="permalink" href="#">Link to this view</a></span>`;
+const radios = Object.entries(bodies).map(([value, body]) => {
+  const radio = Object.assign(document.createElement("input"), { type: "radio", name: "budget", value });
+  const name = Object.assign(document.createElement("span"), { textContent: body.rows[0].textContent.trim().replace("Budget ", "") });
+  const label = document.createElement("label");
+  label.append(radio, name);
+  tools.firstChild.append(label);
+  return radio;
+});
 const defaults = {
-  budget: radios.find((radio) => radio.checked)?.value ?? Object.keys(bodies)[0],
+  budget: tools.dataset.budget,
   sort: "retention",
   down: true,
   find: "",
   all: false,
   facets: {}, // key -> the values shown; a missing key shows all
-  columns: heads.filter((head) => !("extra" in head.dataset)).map((head) => head.dataset.key),
+  columns: keys.filter((key) => !COLUMNS[key].extra), // COLUMNS: from columns.js, written by `columns.py`
 };
 const ROOM = 150; // rows laid out at first: a thousand take a browser a third of a second, at every sort
 const FACETS = ["track", "status"].filter((key) => key in column);
@@ -94,7 +107,10 @@ function draw() {
 // Plot and heat map show the methods that pass the filter, at whatever budget they were measured.
 function followBoard() {
   const names = new Set(Object.keys(bodies).flatMap((budget) => rowsOf(budget).filter(matches).map((entry) => entry.text[column.method])));
-  for (const item of document.querySelectorAll("#plot [data-method]")) item.classList.toggle("off", !names.has(item.dataset.method));
+  const legend = document.querySelectorAll("#plot .legend li");
+  [...document.querySelectorAll("#plot .s")].reverse().forEach((line, i) => { // drawn back to front
+    for (const item of [line, legend[i]]) item.classList.toggle("off", !names.has(line.dataset.method));
+  });
   document.getElementById("plot")?.dispatchEvent(new Event("filtered"));
   for (const row of document.querySelectorAll("#heat tbody:not([hidden]) tr:not(.head)")) row.hidden = !names.has(row.cells[0].textContent.trim());
 }
@@ -135,7 +151,7 @@ function update(change) {
 function link() {
   const hash = address();
   document.getElementById("permalink").href = `#${hash}`;
-  for (const other of document.querySelectorAll("a[data-keep]")) other.hash = hash; // other views keep the choices
+  for (const other of document.querySelectorAll(".picker a")) other.hash = hash; // other views keep the choices
 }
 
 // ---- downloads: what is shown, and nothing else ---------------------------------------------------------------------
@@ -204,7 +220,7 @@ function drawControls() {
 
 function sortBy(head) {
   const same = head.dataset.key === state.sort;
-  update({ sort: head.dataset.key, down: same ? !state.down : !("up" in head.dataset) });
+  update({ sort: head.dataset.key, down: same ? !state.down : !COLUMNS[head.dataset.key].up });
 }
 
 function start() {
@@ -213,9 +229,9 @@ function start() {
     button.type = "button";
     button.textContent = head.textContent.trim();
     button.addEventListener("click", () => sortBy(head));
+    head.title = COLUMNS[head.dataset.key].hint;
     head.replaceChildren(button);
   }
-  const tools = document.getElementById("tools");
   tools.hidden = false;
   tools.addEventListener("submit", (event) => event.preventDefault());
   tools.addEventListener("change", ({ target }) => {

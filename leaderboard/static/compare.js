@@ -5,7 +5,17 @@ const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const SVG = "http://www.w3.org/2000/svg";
 const source = document.getElementById("pairs");
 
+// What is of no use without this script is not in the page.
+const PICK = `<label>Method <select id="a"></select></label> <label>minus <select id="b"></select></label>
+<fieldset class="budgets"><legend>Budget</legend><span id="budgets"></span></fieldset>
+<button type="button" id="swap">Swap</button>`;
+const RESULT = `<h2 id="pair-title" aria-live="polite"></h2><div class="scroll" tabindex="0" role="region" aria-labelledby="pair-title">
+<table class="pair"><thead><tr><th scope="col" class="t">Data set</th><th scope="col" id="head-a"></th><th scope="col" id="head-b"></th>
+<th scope="col">Difference</th><th scope="col">95 % interval</th><td></td></tr></thead><tbody></tbody></table></div>`;
+
 function startCompare(data) {
+  document.getElementById("pick").innerHTML = PICK;
+  document.getElementById("result").innerHTML = RESULT;
   const [first, second] = [document.getElementById("a"), document.getElementById("b")];
   const size = data.methods.length;
   const budgets = data.budgets.map((name, i) => {
@@ -19,16 +29,19 @@ function startCompare(data) {
   document.getElementById("budgets").replaceChildren(...budgets);
   for (const select of [first, second]) select.append(...data.methods.map((name, i) => new Option(name, i)));
 
-  // Bounds of all pairs a < b stand one after the other: three letters for each data set, nine bits a bound.
+  // Bounds of all pairs a < b stand one after the other, `width` bits for each data set, six a letter.
   const bounds = (a, b, budget, set) => {
     if (!data.bounds || Math.max(a, b) >= data.paired) return null;
     const [low, high] = [Math.min(a, b), Math.max(a, b)];
     const before = (low * (2 * data.paired - low - 1)) / 2 + (high - low - 1);
-    const at = (before * data.sets.length + set) * 3;
-    const letters = data.bounds[budget].slice(at, at + 3);
-    if (letters === "...") return null;
-    const both = [...letters].reduce((sum, letter) => 64 * sum + ALPHABET.indexOf(letter), 0);
-    const [below, above] = [data.step * (both >> 9), data.step * (both & 511)];
+    const start = (before * data.sets.length + set) * data.width;
+    let code = 0;
+    for (let bit = start; bit < start + data.width; bit++) {
+      code = 2 * code + ((ALPHABET.indexOf(data.bounds[budget][Math.floor(bit / 6)]) >> (5 - (bit % 6))) & 1);
+    }
+    if (!code) return null;
+    const steps = Math.floor((code - 1) / data.span); // below; above it is longer by what is left
+    const [below, above] = [steps, steps + ((code - 1) % data.span) + data.least].map((far) => data.step * far);
     return a < b ? [below, above] : [above, below];
   };
   const shown = (value) => (Math.round(10 * value) < 0 ? "−" : "") + Math.abs(value).toFixed(1);

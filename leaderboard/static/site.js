@@ -19,24 +19,43 @@ const theme = {
 if (["light", "dark"].includes(theme.stored())) document.documentElement.dataset.theme = theme.stored();
 
 function startTheme() {
-  const button = document.getElementById("theme");
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", id: "theme" });
   const name = () => { button.textContent = theme.dark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => { theme.set(theme.dark() ? "light" : "dark"); name(); });
-  button.hidden = false;
   name();
+  document.querySelector("header nav").append(button);
+}
+
+// What a line's points say: their titles, whose place the tip takes; or the line's row in the table below the plot, which
+// has a figure and what is kept for each budget.
+function wordsOf(figure, line, i) {
+  const titles = [...line.querySelectorAll("title")];
+  if (titles.length) return titles.map((title) => { title.remove(); return title.textContent; });
+  const table = figure.nextElementSibling.querySelector("table");
+  const text = (cell) => cell.textContent.trim();
+  const budgets = [...table.tHead.rows[0].cells].map(text);
+  const [name, ...cells] = table.tBodies[0].rows[i].cells;
+  return cells.flatMap((cell, at) => (at % 2 || text(cell) === "–" ? [] : [
+    `${text(name)} at ${budgets[at + 1]}: ${text(cell)}, ${text(cells[at + 1])} % kept${cell.querySelector("b") ? ", Pareto front" : ""}`,
+  ]));
 }
 
 // A plot is one stop of the tab key. Arrows go along a line (left, right) and between lines (up, down).
 function startPlot(figure) {
   const tip = figure.querySelector(".tip");
   const lines = [...figure.querySelectorAll(".s")].reverse(); // drawn back to front
+  const legend = [...figure.querySelectorAll(".legend li")];
   const points = (line) => [...line.querySelectorAll(".p")];
   if (!lines.length) return;
-  for (const point of lines.flatMap(points)) { // a title serves pages without a script; here the tip takes its place
-    point.setAttribute("aria-label", point.firstElementChild.textContent);
-    point.setAttribute("role", "img");
-    point.firstElementChild.remove();
-  }
+  lines.forEach((line, i) => {
+    const words = wordsOf(figure, line, i);
+    line.querySelectorAll("use, circle").forEach((point, at) => {
+      point.classList.add("p");
+      point.setAttribute("aria-label", words[at]);
+      point.setAttribute("role", "img");
+    });
+  });
   const enter = () => { // the tab key comes in at the first line that is shown
     for (const point of lines.flatMap(points)) point.tabIndex = -1;
     const open = lines.find((line) => !line.classList.contains("off"));
@@ -52,7 +71,7 @@ function startPlot(figure) {
     tip.textContent = point.getAttribute("aria-label");
     tip.hidden = false;
     const box = figure.getBoundingClientRect();
-    const at = point.querySelector("use, circle").getBoundingClientRect();
+    const at = point.getBoundingClientRect();
     const left = Math.min(Math.max(0, at.left - box.left + 14), box.width - tip.offsetWidth);
     const above = at.top - box.top - tip.offsetHeight - 8;
     tip.style.left = `${left}px`;
@@ -81,7 +100,7 @@ function startPlot(figure) {
     const item = event.target.closest(".legend li");
     if (!item) return clear();
     figure.classList.add("pointed");
-    for (const line of lines) line.classList.toggle("on", line.dataset.method === item.dataset.method);
+    for (const line of lines) line.classList.toggle("on", line === lines[legend.indexOf(item)]);
   });
   figure.addEventListener("pointerleave", clear);
   figure.addEventListener("focusin", (event) => { const p = event.target.closest(".p"); if (p) show(p); });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import scipy.linalg  # noqa: F401  (compiled products use its BLAS, and only what is loaded can be held to one thread)
 
 ANY_ORDER = {"reassoc", "contract"}
 """Sums may be taken in any order, so that several numbers are added at a time."""

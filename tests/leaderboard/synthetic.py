@@ -11,6 +11,7 @@ import pandas as pd
 
 import harness
 from harness.submissions.entry import Entry
+from harness.submissions.rows import scores_of
 from harness.submissions.schema import Submission
 from pruners.core.catalog import catalogue, kind
 
@@ -170,4 +171,5 @@ def entries(submissions: list[tuple[dict, pd.DataFrame | None]]) -> list[Entry]:
 
 def entry(record: dict, frame: pd.DataFrame | None = None, status: str | None = None) -> Entry:
     submission = Submission.model_validate_json(json.dumps(record, default=str))
-    return Entry(Path(f"{submission.id}.json"), submission, frame, status or submission.claim)
+    scores = None if frame is None else scores_of(frame)
+    return Entry(Path(f"{submission.id}.json"), submission, scores, status or submission.claim)

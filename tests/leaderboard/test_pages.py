@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.submissions.entry import Entry
+from harness.submissions.rows import scores_of
 from leaderboard import compare, heat, text
 from leaderboard.backbones import layer_curve
 from leaderboard.formulas import FORMULAS
@@ -38,11 +39,10 @@ def unpack(data: dict, a: int, b: int, budget: int, which: int) -> tuple[float, 
     """As the page's script does it."""
     size = data["paired"]
     before = a * (2 * size - a - 1) // 2 + (b - a - 1)
-    at = 3 * (before * len(data["sets"]) + which)
-    number = 0
-    for letter in data["bounds"][budget][at : at + 3]:
-        number = 64 * number + compare.ALPHABET.index(letter)
-    return data["step"] * (number >> 9), data["step"] * (number & 511)
+    at = data["width"] * (before * len(data["sets"]) + which)
+    bits = "".join(f"{compare.ALPHABET.index(letter):06b}" for letter in data["bounds"][budget])
+    below, longer = divmod(int(bits[at : at + data["width"]], 2) - 1, data["span"])
+    return data["step"] * below, data["step"] * (below + longer + data["least"])
 
 
 def test_the_intervals_of_all_pairs_can_be_unpacked() -> None:
@@ -113,9 +113,7 @@ def test_a_plot_has_every_figure_of_its_view() -> None:
     assert [series.name for series in plot.series] == [line.method.name for line in view.lines]
     assert len({(series.colour, series.marker) for series in plot.series}) == 5
     for series, line in zip(plot.series, view.lines, strict=True):
-        assert [p.words.split(": ")[1].split(" ")[0] for p in series.points] == [
-            f"{r.retention:.1f}" for r in line.rows.values()
-        ]
+        assert [point.row for point in series.points] == list(line.rows.values())
 
 
 def test_steps_of_the_heat_map() -> None:
@@ -182,7 +180,7 @@ def hostile(word: str, i: int) -> Entry:
     sets = tuple(d.model_copy(update={"name": f"{word}{d.name}"}) for d in s.benchmark.data_sets)
     benchmark = s.benchmark.model_copy(update={"name": word, "data_sets": sets})
     cells = tuple(c.model_copy(update={"data_set": f"{word}{c.data_set}"}) for c in s.cells)
-    rows = frame.assign(data_set=word + frame["data_set"]) if i == 0 else None  # once is enough, and quick
+    scores = scores_of(frame.assign(data_set=word + frame["data_set"])) if i == 0 else None  # once is enough, and quick
     update = {
         "id": word,
         "origin": origin,
@@ -191,7 +189,7 @@ def hostile(word: str, i: int) -> Entry:
         "benchmark": benchmark,
         "cells": cells,
     }
-    return Entry(Path(word), s.model_copy(update=update), rows, "recomputed", (word,))
+    return Entry(Path(word), s.model_copy(update=update), scores, "recomputed", (word,))
 
 
 def test_hostile_submissions_stay_text_and_stay_inside(tmp_path: Path) -> None:

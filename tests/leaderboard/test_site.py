@@ -8,7 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from leaderboard.gather import Gathered
+from harness.submissions.entry import FOLDER
+from leaderboard.gather import Gathered, gather
 from leaderboard.site import SiteError, build, write_inside
 from tests.leaderboard import synthetic
 
@@ -130,3 +131,10 @@ def test_the_size_for_the_papers_rows_and_every_built_in_method(tmp_path: Path) 
     entries = synthetic.entries([*synthetic.nano_submissions(40), *synthetic.paper_submissions()])
     assert len(entries) == 50
     assert build(Gathered(entries), tmp_path / "site").size < 400_000
+
+
+@pytest.mark.slow
+def test_the_size_for_all_that_the_project_ships(tmp_path: Path) -> None:
+    found = gather(FOLDER, [])
+    assert {entry.submission.benchmark.name for entry in found.entries} >= {"minidocs", "r-doc-pdf", "vidore-v1"}
+    assert build(found, tmp_path / "site").size < 400_000

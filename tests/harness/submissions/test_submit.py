@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
-from harness.submissions.entry import find_submissions, read_entry
+from harness.submissions.entry import find_submissions, read_submission
 from harness.submissions.load import load_entries, preview_runs
 from harness.submissions.schema import Origin, Track
 from harness.submissions.submit import Choice, Run, make
@@ -22,9 +22,7 @@ ORIGIN = Origin(submitter="the toy team", submitted=date(2026, 11, 16))
 
 
 def test_every_method_of_a_run_becomes_a_submission_with_its_track(submitted: Path) -> None:
-    found = {
-        read_entry(path).submission.method.name: read_entry(path).submission for path in find_submissions(submitted)
-    }
+    found = {read_submission(path).method.name: read_submission(path) for path in find_submissions(submitted)}
     assert sorted(found) == ["contrast", "docpruner", "kmeans", "random", "row_pool", "sap"]
     assert found["kmeans"].method.track is Track.merging
     assert found["sap"].method.track is Track.subset
@@ -66,7 +64,7 @@ def test_submitting_twice_writes_the_same_bytes_and_then_nothing(evaluation: Eva
 
 def test_a_method_from_a_file_is_named_by_the_files_hash_and_not_by_where_it_lies(submitted: Path) -> None:
     (path,) = (submitted / "pages" / "toy" / "contrast").glob("*.json")
-    method = read_entry(path).submission.method
+    method = read_submission(path).method
     assert method.expression == "own.py:contrast"
     assert method.file_hash is not None
     assert method.version is None

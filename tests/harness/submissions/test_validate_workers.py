@@ -1,0 +1,48 @@
+"""How checking runs: spread over processes without a difference, and without torch."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from spoiling import Spoiled, cell
+
+from harness.submissions.entry import Entry
+from harness.submissions.validate import Report, validate
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_the_number_of_processes_changes_nothing(
+    spoiled: Spoiled, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    spoiled.json("random", cell(realised=0.5), forge_id=True)
+    spoiled.rows("sap", lambda frame: frame.drop(index=3))
+    monkeypatch.setattr("harness.submissions.validate.CHUNK", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    alone = validate(spoiled.root)
+    monkeypatch.setattr(os, "cpu_count", lambda: workers)
+    spread = validate(spoiled.root)
+    assert {problem.file.parent.name for problem in alone.problems if problem.level == "error"} == {"random", "sap"}
+    assert spread.problems == alone.problems
+    assert shown(spread) == shown(alone)
+
+
+def shown(report: Report) -> list[tuple]:
+    """Entries as values, which arrays cannot be compared as."""
+    return [(replace(entry, scores=None), values(entry)) for entry in report.entries]
+
+
+def values(entry: Entry) -> dict[tuple, tuple]:
+    return {key: (scores.queries, scores.values.tolist()) for key, scores in (entry.scores or {}).items()}
+
+
+@pytest.mark.slow
+def test_checking_needs_no_torch(submitted: Path) -> None:
+    """So that a pull request is checked in seconds, without the libraries that run models."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom harness.submissions.load import load\n"
+        f"assert load(Path({str(submitted)!r})).passed\nassert 'torch' not in sys.modules, 'torch'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})

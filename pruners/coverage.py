@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import torch
 
-from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer, unit
+from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer
 from pruners.core.contract import Given
 from pruners.core.rows import unit_rows
 from pruners.eos import eos
@@ -23,7 +23,7 @@ from pruners.eos import eos
 def kcenter(page: Page) -> torch.Tensor:
     """Farthest-first traversal in 1 - cos, from the patch nearest to the page's mean."""
     distance = _distances(page.vectors.numpy())
-    start = int((unit(page.vectors) @ unit(page.vectors.mean(0))).argmax())
+    start = int((unit_rows(page.vectors.numpy()) @ page.vectors.numpy().mean(0)).argmax())
     flat = np.ones(len(page), np.float32)
     return _ranks(greedy_order(distance, flat, 0 * flat, start))
 

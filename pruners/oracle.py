@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numba
+import numpy as np
 import torch
 
 from pruners import Page, diagnostic
@@ -20,12 +22,23 @@ def oracle(page: Page, queries: Sequence[torch.Tensor]) -> torch.Tensor:
         return -torch.arange(len(page), dtype=torch.float64)
     similarity = (torch.cat(list(queries)) @ page.vectors.T).double()  # [query tokens, N]
     scores = similarity.amax(0) - similarity.max() - 1  # never hit: after all hit ones, by their best similarity
-    reached = similarity.amin(1)
-    open_hits = similarity.argmax(1).unique()
-    for place in range(len(open_hits)):
-        gain = (similarity[:, open_hits] - reached[:, None]).clamp_min(0).sum(0)
-        pick = open_hits[gain.argmax()]
-        scores[pick] = len(page) - place
-        reached = torch.maximum(reached, similarity[:, pick])
-        open_hits = open_hits[open_hits != pick]
+    hits = similarity.argmax(1).unique()
+    order = _greedy(np.ascontiguousarray(similarity[:, hits].T), similarity.amin(1).numpy())
+    scores[hits[order]] = torch.arange(len(page), len(page) - len(hits), -1).double()
     return scores
+
+
+@numba.njit(cache=True)
+def _greedy(similarity: np.ndarray, reached: np.ndarray) -> np.ndarray:
+    """Rows of `similarity [vectors, tokens]`, the one that raises what was `reached` most first; ties by index."""
+    order, left = np.empty(len(similarity), np.int64), np.arange(len(similarity))
+    for place in range(len(order)):
+        best, most = left[0], -1.0
+        for i in left:
+            gain = np.maximum(similarity[i] - reached, 0).sum()
+            if gain > most:
+                best, most = i, gain
+        order[place] = best
+        reached = np.maximum(reached, similarity[best])
+        left = left[left != best]
+    return order

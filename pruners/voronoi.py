@@ -25,8 +25,8 @@ def voronoi(page: Page, rng: np.random.Generator, samples: int = 2048) -> torch.
     dim = page.vectors.shape[1]
     # Fixed directions, their axes shuffled and mirrored anew for the page: distributed like fresh ones, which would
     # cost as much to draw as all the rest. Turning the page's vectors instead of the directions is the same.
-    turned = page.vectors[:, rng.permutation(dim)] * torch.from_numpy(rng.choice(np.array([-1, 1], np.float32), dim))
-    removed = removal_order((_directions(samples, dim) @ turned.T).numpy())
+    turned = page.vectors.numpy().take(rng.permutation(dim), 1) * rng.choice(np.array([-1, 1], np.float32), dim)
+    removed = removal_order((_directions(samples, dim) @ torch.from_numpy(turned).T).numpy())
     scores = torch.empty(len(page), dtype=torch.float64)
     scores[torch.from_numpy(removed)] = torch.arange(len(page), dtype=torch.float64)
     return scores

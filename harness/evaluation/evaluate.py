@@ -18,7 +18,7 @@ from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.native import add_partners
 from harness.evaluation.record import write_record
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import NATIVE, Job, load_queries, score_one
+from harness.evaluation.scores import NATIVE, Job, load_queries, score_pages
 from harness.evaluation.summary import summarise
 from harness.evaluation.tasks import evaluate_tasks
 from harness.progress import Progress
@@ -132,10 +132,9 @@ def _estimate(
     queries = load_queries(store, range(len(store.query_ids)), config.device)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     tried = [len(store) * part // 6 for part in (1, 3, 5)]
-    score_one(job, tried[0])  # compiles what is not compiled yet
+    score_pages(job, tried[:1])  # compiles what is not compiled yet
     start = time.perf_counter()
-    for page in tried:
-        score_one(job, page)
+    score_pages(job, tried)
     pages = sum(len(stores[name]) for name in left)
     seconds = (time.perf_counter() - start) / len(tried) * pages / places.workers
     return f"{len(methods)} methods on {pages} pages of {len(left)} data sets: about {seconds:.0f} s"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,7 +171,7 @@ class Scorer(Pruner):
         scores = self._one_a_patch(page, self.score(page, **given.arguments(self.uses)))
         order = rank(scores)
         # infinite scores and NaN are ranked first or last, so that all are finite if these two are
-        if not (math.isfinite(scores[order[0]]) and math.isfinite(scores[order[-1]])):
+        if not np.isfinite(scores.numpy()[order[[0, -1]]]).all():
             bad = (~torch.isfinite(scores)).nonzero()
             first = int(bad[0])
             raise PrunerError(
@@ -191,7 +190,8 @@ class Scorer(Pruner):
                 f"pruner {str(self)!r}, page {page.id!r}: score() returned {got}; "
                 f"expected one number a patch, a tensor [{len(page)}]"
             )
-        return scores.detach()
+        scores = scores.detach()
+        return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
         _, order = self.ranked(page, given)

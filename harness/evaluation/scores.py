@@ -80,11 +80,15 @@ class TaskScores:
 @contextmanager
 def page_scores(jobs: Sequence[Job], workers: int) -> Iterator[Iterator[PageScores]]:
     """All pages of all data sets, in order, from one set of workers: while one set is measured, the next is scored."""
-    every = [range(len(job.store)) for job in jobs]
-    places = [(j, pages[i : i + TOGETHER]) for j, pages in enumerate(every) for i in range(0, len(pages), TOGETHER)]
+    places = [(j, pages) for j, job in enumerate(jobs) for pages in _portions(len(job.store))]
     hands = 1 if any(job.queries.on_gpu for job in jobs) else workers  # a forked process cannot use its parent's GPU
     with spread(lambda place: score_pages(jobs[place[0]], place[1]), places, hands) as results:
         yield itertools.chain.from_iterable(results)
+
+
+def _portions(pages: int) -> list[range]:
+    """A single page first: it is pruned in this process, which a method that ends its process should not take along."""
+    return [range(1), *(range(i, min(i + TOGETHER, pages)) for i in range(1, pages, TOGETHER))]
 
 
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:

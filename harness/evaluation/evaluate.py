@@ -23,6 +23,7 @@ from harness.evaluation.summary import summarise
 from harness.evaluation.tasks import evaluate_tasks
 from harness.progress import Progress
 from harness.store.reader import Store
+from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
 
@@ -132,9 +133,11 @@ def _estimate(
     queries = load_queries(store, range(len(store.query_ids)), config.device)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     tried = [len(store) * part // 6 for part in (1, 3, 5)]
-    score_pages(job, tried[:1])  # compiles what is not compiled yet
-    start = time.perf_counter()
-    score_pages(job, tried)
+    with spread(lambda page: score_pages(job, [page]), [tried[0], *tried], workers=1) as results:
+        next(results)  # compiles what is not compiled yet
+        start = time.perf_counter()
+        for _ in results:
+            pass
     pages = sum(len(stores[name]) for name in left)
     seconds = (time.perf_counter() - start) / len(tried) * pages / places.workers
     return f"{len(methods)} methods on {pages} pages of {len(left)} data sets: about {seconds:.0f} s"

@@ -63,9 +63,10 @@ def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
         if size > MAX_BYTES:
             raise TableError(f"{path.name} has {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} are read")
         texts = [_leaf(name, kind) for name, kind in form.items() if kind in ("text", "texts")]
-        about = pq.read_metadata(path)
+        data = path.read_bytes()
+        about = pq.read_metadata(pa.BufferReader(data))
         _check_form(path, about, form)
-        file = pq.ParquetFile(path, metadata=about, read_dictionary=texts, pre_buffer=False)
+        file = pq.ParquetFile(pa.BufferReader(data), metadata=about, read_dictionary=texts, pre_buffer=False)
         table = file.read(use_threads=False).combine_chunks()  # small files: handing them to threads takes longer
         table.validate(full=True)
         for name, kind in form.items():

@@ -9,6 +9,7 @@ such as checking submissions, does not load it here.
 from __future__ import annotations
 
 import ctypes
+import gc
 import itertools
 import multiprocessing
 import signal
@@ -75,6 +76,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _start() -> None:
+    gc.freeze()  # what was inherited is no garbage here, and to look it through would copy its memory
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     if sys.platform == "linux":  # a parent that is killed takes its workers along

@@ -46,7 +46,7 @@ def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Jud
 def _check_counts(
     submission: Submission, field: str, budget: float, rows: np.ndarray, full: np.ndarray, notes: Notes
 ) -> None:
-    if (full < 1).any() or (rows < 1).any() or (rows > full).any():
+    if (rows < 1).any() or (rows > full).any():
         notes.error(field, "a page keeps fewer than one or more than all of its vectors", AGAIN)
     elif not (submission.method.adaptive or submission.method.snapped):
         keep = {n: keep_count(budget, n) for n in set(full.tolist())}

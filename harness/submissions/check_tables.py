@@ -20,7 +20,7 @@ from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.entry import printable
 from harness.submissions.pinned import Judged
 from harness.submissions.problems import Notes
-from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
+from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import PerQuery, Scores, ScoresOf
 from harness.submissions.schema import Cell, Submission
 
@@ -73,7 +73,7 @@ def check_per_query(
             continue
         rows = blocks[cell.data_set, cell.budget][:, asked.at]
         cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set].relevant[asked.at], notes))
-        values = again[HEADLINE, rows].mean(0)[asked.by_name]
+        values = _over_trials(again[HEADLINE, rows])[asked.by_name]
         scores[cell.data_set, cell.language, cell.budget] = Scores(asked.names, values)
     return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), scores)
 
@@ -104,16 +104,17 @@ def _blocks(
         notes.error(f"{field}.language", "is not the queries' language in qrels.parquet", AGAIN)
     blocks: Blocks = {}
     stated = {cell.budget: cell.trials for cell in submission.cells if cell.data_set == name}
+    queries = np.arange(len(judged.queries))
     budget_of, trial_of = table.budget[found.rows], table.trial[found.rows]
     order = np.lexsort((found.query, trial_of, budget_of))
     for budget, trials in stated.items():
         here = order[budget_of[order] == budget]
-        expected = np.tile(np.arange(len(judged.queries)), trials), np.repeat(np.arange(trials), len(judged.queries))
-        got = found.query[here], trial_of[here]
-        if all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True)):
-            blocks[name, budget] = found.rows[here].reshape(trials, len(judged.queries))
+        query, trial, shape = found.query[here], trial_of[here], (trials, len(queries))
+        whole = len(here) == trials * len(queries) and (query.reshape(shape) == queries).all()
+        if whole and (trial.reshape(shape) == np.arange(trials)[:, None]).all():
+            blocks[name, budget] = found.rows[here].reshape(shape)
         else:
-            _explain(field, budget, trials, got, len(judged.queries), notes)
+            _explain(field, budget, trials, (query, trial), len(queries), notes)
     return blocks
 
 
@@ -155,9 +156,8 @@ def _recompute(table: PerQuery, name: str, found: Rankings, judged: Judged, agai
             what += f"{stored[first]:.5f} stored, {computed[k][first]:.5f} computed"
             notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
         again[CUTOFFS.index(k), found.rows] = computed[k]
-    for k in DEEPER:
+    for k, (low, high) in deeper_bounds(gained, found, judged).items():
         stored = table.ndcg[k][found.rows]
-        low, high = deeper_bounds(gained, found, judged, k)
         if wrong := int(((stored < low - TOLERANCE) | (stored > high + TOLERANCE)).sum()):
             what = f"{wrong} rows cannot be, given their first ten pages"
             notes.error(f"per_query ({printable(name)}).ndcg@{k}", what, AGAIN)
@@ -174,7 +174,7 @@ def _check_cell(
             what = f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}"
             notes.error(f"{where(i, cell)}.ndcg.{k}", what, AGAIN)
     if cell.score_retention is not None and cell.pairs_left_out == 0:
-        value = pair_mean(table.score_retention[rows].mean(0, dtype=np.float64), pairs)
+        value = pair_mean(_over_trials(table.score_retention[rows]), pairs)
         if not abs(cell.score_retention - value) <= TOLERANCE:  # also where a query has none
             what = f"is {cell.score_retention}, its queries give {value:.5f}"
             notes.error(f"{where(i, cell)}.score_retention", what, AGAIN)
@@ -183,6 +183,11 @@ def _check_cell(
         what = f"is {cell.trial_deviation}, its trials give {deviation:.5f}"
         notes.error(f"{where(i, cell)}.trial_deviation", what, AGAIN)
     return cell.model_copy(update={"ndcg": found, "trial_deviation": deviation})
+
+
+def _over_trials(values: np.ndarray) -> np.ndarray:
+    """The mean of rows `[trials, queries]`; most methods have one, which is its own."""
+    return values[0].astype(np.float64) if len(values) == 1 else values.mean(0, dtype=np.float64)
 
 
 def _warn_reused(submission: Submission, name: str, table: PerQuery, blocks: Blocks, notes: Notes) -> None:

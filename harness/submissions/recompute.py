@@ -17,6 +17,8 @@ from harness.submissions.rows import PerQuery
 RANKED = (1, 5, 10)
 """Cutoffs that ten stored pages suffice for."""
 DEEPER = (50, 100)
+BEHIND = np.concatenate([[0], DISCOUNTS[TOP:].cumsum()])
+"""What so many pages behind the stored ones add at most, for a grade of 1."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,16 @@ def ndcg(gained: np.ndarray, found: Rankings, judged: Judged) -> dict[int, np.nd
     return {k: reached[:, k - 1] / judged.ideal(k)[found.query] for k in RANKED}
 
 
-def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judged, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-    """What NDCG at 50 or 100 can be, given the first ten pages: all else irrelevant, or all that is left follows."""
+def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judged) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """What NDCG at 50 and 100 can be, given the first ten pages: all else irrelevant, or all that is left follows."""
     reached = (gained * DISCOUNTS[:TOP]).sum(1)
-    ideal = judged.ideal(cutoff)[found.query]
     left = np.maximum(judged.relevant[found.query] - (gained > 0).sum(1), 0)
-    behind = np.concatenate([[0], DISCOUNTS[TOP:cutoff].cumsum()])
-    best = reached + judged.highest * behind[np.minimum(left, cutoff - TOP)]
-    return reached / ideal, np.minimum(best / ideal, 1)
+    bounds = {}
+    for cutoff in DEEPER:
+        ideal = judged.ideal(cutoff)[found.query]
+        best = reached + judged.highest * BEHIND[np.minimum(left, cutoff - TOP)]
+        bounds[cutoff] = reached / ideal, np.minimum(best / ideal, 1)
+    return bounds
 
 
 def pair_mean(per_query: np.ndarray, pairs: np.ndarray) -> float:

@@ -99,18 +99,25 @@ def read_per_query(path: Path) -> PerQuery:
     lists = columns["top_10"]
     lengths = np.diff(lists.offsets.to_numpy())
     flat = Texts.of(lists.flatten())
-    slot = np.arange(len(flat.codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    top, fits = np.full((len(lists), TOP), -1, np.int64), slot < TOP
-    top[np.repeat(np.arange(len(lists)), lengths)[fits], slot[fits]] = flat.codes[fits]
     return PerQuery(
         **texts,
         budget=columns["budget"].to_numpy(),
         trial=columns["trial"].to_numpy(),
         ndcg={k: columns[f"ndcg@{k}"].to_numpy() for k in CUTOFFS},
         score_retention=columns["score_retention"].to_numpy(zero_copy_only=False),
-        top=Texts(top, flat.names),
+        top=Texts(_table(flat.codes, lengths), flat.names),
         length=lengths,
     )
+
+
+def _table(codes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Rankings as rows of ten, -1 after the last; almost always all of them have ten."""
+    if (lengths == TOP).all():
+        return codes.reshape(-1, TOP)
+    slot = np.arange(len(codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    table, fits = np.full((len(lengths), TOP), -1, codes.dtype), slot < TOP
+    table[np.repeat(np.arange(len(lengths)), lengths)[fits], slot[fits]] = codes[fits]
+    return table
 
 
 def read_kept(path: Path) -> pa.Table:

@@ -63,11 +63,13 @@ class _Checking:
 
 @dataclass(frozen=True)
 class _Read:
-    """A submission that can be checked against its benchmark, and where to say what is found."""
+    """A submission, its benchmark if that can be used, and where to say what is found."""
 
     path: Path
+    inside: Path
+    """Below the folder of submissions."""
     submission: Submission
-    pinned: Pinned
+    pinned: Pinned | None
     notes: Notes
 
 
@@ -100,7 +102,7 @@ def _context(files: Sequence[Path]) -> list[Path]:
 
 
 def _read(checking: _Checking, path: Path) -> _Read | None:
-    """A submission and its benchmark; None if either cannot be used."""
+    """A submission and its benchmark; None if it is no submission."""
     notes = checking.about(path)
     if (reason := tree.unsafe(path, checking.root)) is not None:
         notes.error("path", reason, "put the file itself there")
@@ -111,10 +113,8 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
         for where, what in error.problems:
             notes.error(where, what, "docs/submissions.md describes every field")
         return None
-    check_place(submission, path.resolve().relative_to(checking.root.resolve()), notes)
-    check_claim(submission, path, notes)
-    pinned = _pinned(checking, submission.benchmark.name, notes)
-    return None if pinned is None else _Read(path, submission, pinned, notes)
+    inside = path.resolve().relative_to(checking.root.resolve())
+    return _Read(path, inside, submission, _pinned(checking, submission.benchmark.name), notes)
 
 
 def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
@@ -129,6 +129,12 @@ def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
 def _check_one(one: _Read) -> tuple[list[Problem], Entry | None]:
     """All that is said of a submission, and, if no error is among it, its entry."""
     path, submission, pinned, notes = one.path, one.submission, one.pinned, one.notes
+    check_place(submission, one.inside, notes)
+    check_claim(submission, path, notes)
+    if pinned is None:
+        what = f"{submission.benchmark.name}/benchmark.json cannot be used"
+        notes.error("benchmark.name", what, "`harness submit` writes it from a run")
+        return notes.found, None
     check_cells(submission, pinned, notes)
     check_content(submission, pinned, notes)
     check_size(submission, notes)
@@ -181,14 +187,12 @@ def _check_together(checking: _Checking) -> None:
     ]
 
 
-def _pinned(checking: _Checking, name: str, notes: Notes) -> Pinned | None:
+def _pinned(checking: _Checking, name: str) -> Pinned | None:
     """The pinned benchmark, read and checked once."""
     if name not in checking.pinned:
         home = checking.root / name
         about = checking.about(home / "benchmark.json")
         checking.pinned[name] = tree.checked_pinned(home, about)
-    if checking.pinned[name] is None:
-        notes.error("benchmark.name", f"{name}/benchmark.json cannot be used", "`harness submit` writes it from a run")
     return checking.pinned[name]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from harness.metrics.ranking import Evaluator, ranked_ids
 from harness.submissions.pinned import Judged
-from harness.submissions.recompute import DEEPER, RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
+from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import PerQuery, Texts
 
 
@@ -49,8 +49,9 @@ def test_ndcg_from_stored_rankings_is_trec_evals(pages: int) -> None:
     again = ndcg(gains(found, judged), found, judged)
     for k in RANKED:
         assert np.abs(again[k] - measured[f"ndcg@{k}"]).max() < 1e-9
-    for k in DEEPER:
-        low, high = deeper_bounds(gains(found, judged), found, judged, k)
+    bounds = deeper_bounds(gains(found, judged), found, judged)
+    assert tuple(bounds) == (50, 100)
+    for k, (low, high) in bounds.items():
         assert (low - 1e-9 <= measured[f"ndcg@{k}"]).all()
         assert (measured[f"ndcg@{k}"] <= high + 1e-9).all()
 

@@ -8,6 +8,7 @@ such as checking submissions, does not load it here.
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import gc
 import itertools
@@ -27,14 +28,18 @@ from pruners.core.errors import PruneBoardError
 T = TypeVar("T")
 R = TypeVar("R")
 
+AHEAD = 16
+"""Items a worker may be ahead of those whose results were taken."""
+
 _work: Callable[[Any], Any] | None = None  # inherited by forked workers
 
 
 @contextmanager
-def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int = 1) -> Iterator[Iterator[R]]:
+def spread(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[Iterator[R]]:
     """`work` on every item, in order. The first item is done here, so that workers inherit what it compiled or loaded.
 
-    Results must pickle cheaply: numpy arrays rather than tensors, which torch would send as open files.
+    Results must pickle cheaply: numpy arrays rather than tensors, which torch would send as open files. Workers go a
+    little ahead of whoever takes the results, and no further: what waits is held in memory.
     """
     global _work
     try:
@@ -45,7 +50,7 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int 
                 fork = multiprocessing.get_context("fork")
                 pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
                 try:
-                    yield itertools.chain([first], pool.map(_run, items[1:], chunksize=chunk))
+                    yield itertools.chain([first], _in_order(pool, items[1:], AHEAD * workers))
                 finally:
                     pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for all the rest
             else:
@@ -57,6 +62,18 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, chunk: int 
         ) from error
     finally:
         _work = None
+
+
+def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iterator[Any]:
+    waiting = collections.deque(pool.submit(_run, item) for item in items[:ahead])
+    left = iter(items[ahead:])
+
+    def results() -> Iterator[Any]:
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(pool.submit(_run, item) for item in itertools.islice(left, 1))
+
+    return results()
 
 
 @contextmanager

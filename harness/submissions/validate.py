@@ -30,9 +30,6 @@ from harness.submissions.rows import kept_path, per_query_path, read_kept, read_
 from harness.submissions.schema import Submission
 from harness.workers import spread
 
-CHUNK = 8
-"""Submissions handed to a worker at once."""
-
 
 @dataclass(frozen=True)
 class Report:
@@ -119,7 +116,7 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
 
 def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
     """Every submission by itself, spread over the cores; their order stays."""
-    with spread(lambda i: _check_one(found[i]), range(len(found)), os.cpu_count() or 1, chunk=CHUNK) as results:
+    with spread(lambda i: _check_one(found[i]), range(len(found)), os.cpu_count() or 1) as results:
         for one, (problems, entry) in zip(found, results, strict=True):
             one.notes.found[:] = problems  # a worker has notes of its own
             if entry is not None:

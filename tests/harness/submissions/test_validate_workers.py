@@ -19,7 +19,6 @@ def test_the_number_of_processes_changes_nothing(
 ) -> None:
     spoiled.json("random", cell(realised=0.5), forge_id=True)
     spoiled.rows("sap", lambda frame: frame.drop(index=3))
-    monkeypatch.setattr("harness.submissions.validate.CHUNK", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     alone = validate(spoiled.root)
     monkeypatch.setattr(os, "cpu_count", lambda: workers)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import time
 
 import pytest
 
@@ -36,6 +37,7 @@ def test_workers_do_not_run_ahead_of_whoever_takes_the_results() -> None:
     with spread(work, range(1000), 2) as results:
         for _ in range(10):
             next(results)
+        time.sleep(1)  # time enough for all thousand
     assert 10 <= done.value < 200, "of a thousand"
 
 

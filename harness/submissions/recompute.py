@@ -35,7 +35,7 @@ class Rankings:
 def rankings(table: PerQuery, name: str, judged: Judged) -> Rankings:
     code = table.data_set.names.index(name)
     rows = np.flatnonzero(table.data_set.codes == code)
-    page_at = np.array([judged.pages.get(page, -1) for page in table.top.names] + [-1])  # the last is reached by -1
+    page_at = np.array([judged.pages.get(page, -1) for page in table.top.names] + [-1], np.int32)  # -1 reaches the last
     query_at = np.array([judged.queries.get(query, -1) for query in table.query.names])
     return Rankings(rows, query_at[table.query.codes[rows]], page_at[table.top.codes[rows]])
 

@@ -7,7 +7,7 @@ settings is never found by mistake.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,12 @@ from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
 from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.embedded import BenchmarkError
 from harness.benchmarks.folder import Benchmark
+from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
 from harness.store.reader import Store
 from harness.store.writer import SHARD_PAGES, StoreWriter
-from harness.workers import spread
 from pruners.core.errors import PruneBoardError
-
-QUERY_BATCH = 32
 
 
 def default_root() -> Path:
@@ -85,18 +83,21 @@ def encode(
             writer.adopt(twin)
         wanted = writer.wanted()
         size = writer.manifest.about["batch_size"]
+        # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on where a run
+        # was interrupted, and so do the last bits of their vectors.
+        shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
+        queries = benchmark.queries if writer.manifest.queries is None else {}
         with progress("pages", total=len(benchmark.page_ids), done=len(benchmark.page_ids) - len(wanted)) as advance:
-            # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on
-            # where a run was interrupted, and so do the last bits of their vectors.
-            shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
-            if wanted and getattr(backbone, "one_thread", False):
+            if (wanted or queries) and getattr(backbone, "one_thread", False):
                 batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
-                _encode_in_processes(writer, backbone, read, batches, index, workers or os.cpu_count() or 1, advance)
+                hands = workers or os.cpu_count() or 1
+                encode_in_processes(writer, backbone, lambda page: read(index[page]), batches, queries, hands, advance)
+                queries = {}
             else:
                 for pages in shards:
                     _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
-        if writer.manifest.queries is None:
-            _encode_queries(writer, backbone, benchmark.queries, progress)
+        if queries:
+            _encode_queries(writer, backbone, queries, progress)
     return Store(folder)
 
 
@@ -153,46 +154,6 @@ def _encode_shard(
             writer.add(pages[done], page, image=hashes[done])
             done += 1
         advance(len(encoded))
-
-
-def _encode_in_processes(
-    writer: StoreWriter,
-    backbone: Backbone,
-    read: PageReader,
-    batches: Sequence[Sequence[str]],
-    index: Mapping[str, int],
-    workers: int,
-    advance: Any,
-) -> None:
-    def encode_batch(pages: Sequence[str]) -> list[tuple[dict[str, Any], str]]:
-        inputs = [read(index[page]) for page in pages]
-        encoded = backbone.encode_pages([page for page, _ in inputs])
-        return [(_as_arrays(page), digest()) for page, (_, digest) in zip(encoded, inputs, strict=True)]
-
-    with spread(encode_batch, batches, workers) as results:
-        for pages, encoded in zip(batches, results, strict=True):
-            for page, (arrays, digest) in zip(pages, encoded, strict=True):
-                writer.add(page, _from_arrays(arrays), image=digest)
-            advance(len(pages))
-
-
-def _as_arrays(page: EncodedPage) -> dict[str, Any]:
-    """A page as numpy arrays, which go from process to process as plain bytes."""
-    return {
-        "vectors": page.vectors.numpy(),
-        "grid": page.grid,
-        "signals": {name: signal.numpy() for name, signal in page.signals.items()},
-        "prompt": None if page.prompt is None else page.prompt.numpy(),
-    }
-
-
-def _from_arrays(arrays: Mapping[str, Any]) -> EncodedPage:
-    return EncodedPage(
-        torch.from_numpy(arrays["vectors"]),
-        arrays["grid"],
-        {name: torch.from_numpy(signal) for name, signal in arrays["signals"].items()},
-        None if arrays["prompt"] is None else torch.from_numpy(arrays["prompt"]),
-    )
 
 
 def _encode_queries(writer: StoreWriter, backbone: Backbone, queries: Mapping[str, str], progress: Progress) -> None:

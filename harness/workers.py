@@ -35,8 +35,9 @@ _work: Callable[[Any], Any] | None = None  # inherited by forked workers
 
 
 @contextmanager
-def spread(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[Iterator[R]]:
-    """`work` on every item, in order. The first item is done here, so that workers inherit what it compiled or loaded.
+def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here: bool = True) -> Iterator[Iterator[R]]:
+    """`work` on every item, in order. The first item is done here, so that workers inherit what it compiled or loaded;
+    unless that is there already.
 
     Results must pickle cheaply: numpy arrays rather than tensors, which torch would send as open files. Workers go a
     little ahead of whoever takes the results, and no further: what waits is held in memory.
@@ -46,11 +47,11 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator
         with _one_thread():
             if workers > 1 and len(items) > 1 and "fork" in multiprocessing.get_all_start_methods():
                 _work = work
-                first = work(items[0])
+                here = [work(item) for item in items[:first_here]]
                 fork = multiprocessing.get_context("fork")
                 pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
                 try:
-                    yield itertools.chain([first], _in_order(pool, items[1:], AHEAD * workers))
+                    yield itertools.chain(here, _in_order(pool, items[first_here:], AHEAD * workers))
                 finally:
                     pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for all the rest
             else:

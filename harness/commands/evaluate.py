@@ -172,8 +172,8 @@ def _show(settings: Config, rows: list[dict]) -> None:
     _show_native([row for row in rows if "native" in row])
     output.print(
         "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
-        "vectors. KB, ms: index size and CPU time of pruning a page. Equal ranks: the 95 % interval of the difference to "
-        "the first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
+        "vectors. KB, ms: index size and CPU time of pruning a page. Equal ranks: the 95 % interval of the difference "
+        "to the first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
     )
 
 

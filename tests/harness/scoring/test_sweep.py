@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from harness.scoring import torch_sweep
-from harness.scoring.queries import tile_queries
+from harness.scoring.queries import tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from pruners import Merged, Page, PruneBoardError, Subset, catalogue, parse, prune, synthetic_page
 
@@ -93,6 +93,10 @@ def test_the_size_of_a_tile_changes_nothing(pruned) -> None:
     whole = score_page(page.vectors, results, tile_queries(asked, tile_tokens=10_000))
     for tokens in (1, 17, 64):
         np.testing.assert_allclose(score_page(page.vectors, results, tile_queries(asked, tokens)), whole, atol=1e-5)
+
+
+def test_short_pages_take_more_query_tokens_at_a_time() -> None:
+    assert [tile_tokens(n) for n in (2000, 1024, 700, 196, 1)] == [128, 128, 187, 512, 512]
 
 
 def test_a_page_alone_scores_as_among_methods() -> None:

@@ -133,8 +133,10 @@ def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:
     pruned = [_Pruned.nothing(cells, len(job.methods)) for _ in pages]
     cell = 0
     for i, method in enumerate(job.methods):
-        for index, page, found in zip(indices, pages, pruned, strict=True):
-            found.add(job, i, method, cell, page, index)
+        for p, index in enumerate(indices):
+            pruned[p].add(job, i, method, cell, pages[p], index)
+            if method.text in pruned[p].failures and pages[p].fingerprint() != pages[p].original:
+                pages[p] = job.store.page(index)  # it wrote into the page, which the next method must not see
         cell += method.trials * len(method.budgets(job.budgets))
     return [_score(job, *each) for each in zip(indices, pages, pruned, strict=True)]
 

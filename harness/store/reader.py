@@ -77,10 +77,12 @@ class Store:
         grid = self._slice(shard, "grids", row, row + 1)[0].tolist()
         return Page(
             id=self.page_ids[index],
-            vectors=self._slice(shard, "vectors", start, stop).float(),
+            # copies, also where no conversion makes one: whoever writes into a page must not write into the mapped file
+            vectors=self._slice(shard, "vectors", start, stop).to(torch.float32, copy=True),
             grid=(grid[0], grid[1]) if any(grid) else None,
             signals={
-                name: self._slice(shard, f"signal.{name}", start, stop).T.contiguous() for name in self.manifest.signals
+                name: self._slice(shard, f"signal.{name}", start, stop).T.clone(memory_format=torch.contiguous_format)
+                for name in self.manifest.signals
             },
         )
 

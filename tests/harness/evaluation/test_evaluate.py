@@ -163,6 +163,30 @@ def test_a_crash_on_one_page_is_named_and_the_others_are_finished(toy, tmp_path:
     assert {row["method"] for row in result.rows} == {"full", "eos"}
 
 
+WRITING = """
+from pruners import scorer
+
+@scorer("a_writer")
+def a_writer(page):
+    page.vectors.zero_()
+    for signal in page.signals.values():
+        signal.neg_()
+    return page.vectors[:, 0]
+"""
+
+
+def test_a_method_that_writes_into_pages_is_named_and_harms_no_other(toy, tmp_path: Path) -> None:
+    file = tmp_path / "a_writer.py"
+    file.write_text(WRITING)
+    result = run(toy, tmp_path / "run", pruners=(str(file), "eos", "kcenter"))
+    assert list(result.failures) == ["a_writer"]
+    assert "wrote into the page" in result.failures["a_writer"]
+    without = run(toy, tmp_path / "without", pruners=("eos", "kcenter"))
+    assert [{**row, "prune_ms_per_page": 0} for row in result.rows] == [
+        {**row, "prune_ms_per_page": 0} for row in without.rows
+    ]
+
+
 DYING = """
 import os
 from pruners import scorer

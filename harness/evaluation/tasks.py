@@ -18,7 +18,6 @@ from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, PageScores, gather, gold_queries, load_queries, page_scores
 from harness.progress import Progress
 from harness.store.reader import Store
-from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
 
@@ -46,8 +45,7 @@ def evaluate_tasks(
     failures: dict[str, str] = {}
     with page_scores([plan.job for plan in plans], workers) as pages:
         for plan in plans:
-            hands = workers if plan is plans[-1] else 1  # before the last, the others still score
-            failures = {**_evaluate(config, plan, pages, run, hands, progress), **failures}
+            failures = {**_evaluate(config, plan, pages, run, progress), **failures}
     return failures
 
 
@@ -76,7 +74,7 @@ def _plan(
 
 
 def _evaluate(
-    config: Config, plan: _Plan, pages: Iterator[PageScores], run: RunFolder, workers: int, progress: Progress
+    config: Config, plan: _Plan, pages: Iterator[PageScores], run: RunFolder, progress: Progress
 ) -> dict[str, str]:
     """Take a data set's pages, measure and write; the reasons of methods that failed on it."""
     job, name, start = plan.job, plan.evaluator.task.name, time.perf_counter()
@@ -84,15 +82,10 @@ def _evaluate(
         scores = gather(job, pages, advance)
     run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS))
 
-    def measure(method: Method) -> None:
-        run.write_result(method.slug, plan.evaluator.method(method, config.budgets, scores))
-
     scored = [method for method in job.methods if method.text not in scores.failures]
-    with (
-        progress(f"{name}: measure", total=len(scored), done=0) as advance,
-        spread(measure, scored, workers) as results,
-    ):
-        for _ in results:
+    with progress(f"{name}: measure", total=len(scored), done=0) as advance:
+        for method in scored:
+            run.write_result(method.slug, plan.evaluator.method(method, config.budgets, scores))
             advance(1)
     run.add_timings(name, scores.milliseconds)
     run.log(f"{name}: {len(job.methods)} methods on {len(job.store)} pages in {time.perf_counter() - start:.1f} s")

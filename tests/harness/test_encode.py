@@ -74,25 +74,34 @@ def fork_encode(backbone, benchmark, root: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["colpali", "colqwen2"])
 def test_killed_at_random_moments_it_ends_byte_identical(tmp_path, tiny_backbone, benchmark_folder, name):
-    """SIGKILL, 20 times, at moments spread over a whole run, between and during shards; then one run to the end."""
+    """SIGKILL, 20 times: a few shards into a run, and then between or during any step; then one run to the end."""
     backbone, benchmark = tiny_backbone(name), read_folder(benchmark_folder)
     whole = encode(backbone, benchmark, tmp_path / "whole", shard_pages=2, batch_size=2)
     started = time.perf_counter()
     os.waitpid(fork_encode(backbone, benchmark, tmp_path / "timed"), 0)
-    duration = time.perf_counter() - started
+    a_step = (time.perf_counter() - started) / (whole.manifest.shard_count + 1)
     folder = store_folder(tmp_path / "killed", backbone, benchmark, shard_pages=2)
+
+    def shards_done() -> int:
+        return len(read_manifest(folder).shards) if (folder / "manifest.json").is_file() else 0
+
     rng, kills, stages = random.Random(7), 0, set()
     while kills < 20:
+        wanted = shards_done() + rng.randrange(3)
         pid = fork_encode(backbone, benchmark, tmp_path / "killed")
-        time.sleep(rng.uniform(0, 0.7 * duration))
-        os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
+        status = None
+        while shards_done() < wanted and status is None:
+            ended, how = os.waitpid(pid, os.WNOHANG)
+            status = how if ended else None
+            time.sleep(0.001)
+        if status is None:
+            time.sleep(rng.uniform(0, 2 * a_step))
+            os.kill(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
         kills += os.WIFSIGNALED(status)
-        if (folder / "manifest.json").is_file():
-            manifest = read_manifest(folder)
-            stages.add(len(manifest.shards))
-            if manifest.complete:
-                shutil.rmtree(folder)  # nothing is left to interrupt: begin anew
+        stages.add(shards_done())
+        if shards_done() and read_manifest(folder).complete:
+            shutil.rmtree(folder)  # nothing is left to interrupt: begin anew
     encode(backbone, benchmark, tmp_path / "killed", shard_pages=2, batch_size=2)
     assert content(folder) == content(whole.folder)
     assert len(stages) >= 3, f"the kills fell only where {stages} shards were done"

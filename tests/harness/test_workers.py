@@ -39,12 +39,3 @@ def test_workers_do_not_run_ahead_of_whoever_takes_the_results() -> None:
             next(results)
         time.sleep(1)  # time enough for all thousand
     assert 10 <= done.value < 200, "of a thousand"
-
-
-def test_spreading_within_spread_work() -> None:
-    """A data set is measured while workers score the next one."""
-    with spread(lambda i: i, range(40), 2) as outer:
-        assert next(outer) == 0
-        with spread(lambda i: -i, range(5), 2) as inner:
-            assert list(inner) == [0, -1, -2, -3, -4]
-        assert list(outer) == list(range(1, 40))

@@ -86,17 +86,17 @@ def encode(
         # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on where a run
         # was interrupted, and so do the last bits of their vectors.
         shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
-        queries = benchmark.queries if writer.manifest.queries is None else {}
+        queries = benchmark.queries if writer.manifest.queries is None else None
         with progress("pages", total=len(benchmark.page_ids), done=len(benchmark.page_ids) - len(wanted)) as advance:
-            if (wanted or queries) and getattr(backbone, "one_thread", False):
+            if (wanted or queries is not None) and getattr(backbone, "one_thread", False):
                 batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
                 hands = workers or os.cpu_count() or 1
                 encode_in_processes(writer, backbone, lambda page: read(index[page]), batches, queries, hands, advance)
-                queries = {}
+                queries = None
             else:
                 for pages in shards:
                     _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
-        if queries:
+        if queries is not None:
             _encode_queries(writer, backbone, queries, progress)
     return Store(folder)
 

@@ -23,19 +23,20 @@ def encode_in_processes(
     backbone: Any,
     read: Callable[[str], tuple[Any, Callable[[], str]]],
     pages: Sequence[Sequence[str]],
-    queries: Mapping[str, str],
+    queries: Mapping[str, str] | None,
     workers: int,
     advance: Advance,
 ) -> None:
-    """Encode batches of pages, then all queries. `read` gives a page by its id, and a function that hashes it."""
-    ids = list(queries)
+    """Encode batches of pages, then all queries (None: there already). `read` gives a page by its id, and a function
+    that hashes it.
+    """
+    texts = queries or {}
+    ids = list(texts)
     batches = [*pages, *(ids[i : i + QUERY_BATCH] for i in range(0, len(ids), QUERY_BATCH))]
 
     def encode(batch: int) -> list[Any]:
         if batch >= len(pages):
-            return [
-                vectors.numpy() for vectors in backbone.encode_queries([queries[query] for query in batches[batch]])
-            ]
+            return [found.numpy() for found in backbone.encode_queries([texts[query] for query in batches[batch]])]
         inputs = [read(page) for page in batches[batch]]
         encoded = backbone.encode_pages([page for page, _ in inputs])
         return [(_as_arrays(page), digest()) for page, (_, digest) in zip(encoded, inputs, strict=True)]
@@ -50,7 +51,7 @@ def encode_in_processes(
             for page, (arrays, digest) in zip(pages[batch], encoded, strict=True):
                 writer.add(page, _from_arrays(arrays), image=digest)
             advance(len(encoded))
-    if ids:
+    if queries is not None:
         writer.add_queries(ids, vectors)
 
 

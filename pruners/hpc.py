@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
@@ -20,6 +19,7 @@ from typing_extensions import Self
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
 from pruners.core.apply import SEED
 from pruners.core.contract import Given
+from pruners.core.rows import add_rows
 from pruners.eos import eos
 
 SAMPLE = 48  # vectors a code
@@ -104,16 +104,8 @@ def _nearest(vectors: np.ndarray, centres: np.ndarray) -> np.ndarray:
     return np.concatenate([(block @ centres.T - half).argmax(1) for block in blocks])
 
 
-@numba.njit(cache=True)
 def _means(vectors: np.ndarray, nearest: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """The mean of each centre's vectors; a centre without any stays where it is."""
-    sums, counts = np.zeros(centres.shape, np.float64), np.zeros(len(centres), np.int64)
-    for i in range(len(vectors)):
-        counts[nearest[i]] += 1
-        for j in range(vectors.shape[1]):
-            sums[nearest[i], j] += vectors[i, j]
-    means = centres.copy()
-    for k in range(len(centres)):
-        if counts[k]:
-            means[k] = sums[k] / counts[k]
-    return means
+    sums, counts = np.zeros(centres.shape), np.bincount(nearest, minlength=len(centres))[:, None]
+    add_rows(sums, nearest, vectors)
+    return np.divide(sums, counts, out=centres.astype(np.float64), where=counts > 0).astype(np.float32)

@@ -158,6 +158,12 @@ def test_benchmarks_with_the_same_pages_share_the_work(tmp_path, tiny_backbone, 
     assert not read_manifest(other_precision).shards
 
 
+def test_pages_without_queries_are_refused_by_name(tmp_path, tiny_backbone, benchmark_folder):
+    benchmark = replace(read_folder(benchmark_folder), queries={})
+    with pytest.raises(StoreError, match="at least one query"):
+        encode(tiny_backbone("colpali"), benchmark, tmp_path)
+
+
 def test_the_example_in_the_documentation_works(tmp_path, benchmark_folder):
     text = (Path(__file__).parents[2] / "docs" / "backbones.md").read_text()
     code = text.split("```python\n# my_retriever.py\n")[1].split("```")[0]

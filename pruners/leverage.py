@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from pruners import Page, scorer
 
@@ -16,25 +16,28 @@ REAL = 1e-10
 @scorer("pca_leverage", paper="Mahoney 2011, leverage scores, arXiv 1104.5557")
 def pca_leverage(page: Page, components: int | None = None) -> torch.Tensor:
     """Squared length of a centred vector in the whitened space of its principal components (all, or the first few)."""
-    x = page.vectors.double() - page.vectors.double().mean(0)
+    x = page.vectors.numpy().astype(np.float64)
+    x -= x.mean(0)
     scatter = x.T @ x
     if components is None and (factor := _factor(scatter)) is not None:
-        return (torch.linalg.solve_triangular(factor, x.T, upper=False) ** 2).sum(0)
-    variance, axes = torch.linalg.eigh(scatter)
+        white = blas.dtrsm(1.0, factor, x.T, lower=True)
+        return torch.from_numpy((white * white).sum(0))
+    variance, axes = np.linalg.eigh(scatter)
     real = variance > variance[-1] * REAL
     if components is not None:
         real[: max(0, len(real) - components)] = False
-    return ((x @ axes[:, real]) ** 2 / variance[real]).sum(1)
+    return torch.from_numpy(((x @ axes[:, real]) ** 2 / variance[real]).sum(1))
 
 
-def _factor(scatter: torch.Tensor) -> torch.Tensor | None:
+def _factor(scatter: np.ndarray) -> np.ndarray | None:
     """The Cholesky factor of a matrix whose directions are all real: it whitens at a third of the eigenvectors' cost.
 
     None if some may not be. The condition number is LAPACK's estimate, right within a small factor; hence the 100.
+    Called as LAPACK's own functions, because the checks around them cost as much as the work on a page.
     """
-    factor, failed = torch.linalg.cholesky_ex(scatter)
+    factor, failed = lapack.dpotrf(scatter, lower=True)
     if failed:
         return None
-    norm = np.abs(scatter.numpy()).sum(0).max()
-    reciprocal_condition, _ = lapack.dpocon(factor.numpy(), norm, uplo="L")
+    norm = np.abs(scatter).sum(0).max()
+    reciprocal_condition, _ = lapack.dpocon(factor, norm, uplo="L")
     return factor if reciprocal_condition > 100 * REAL else None

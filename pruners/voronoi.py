@@ -20,42 +20,48 @@ def voronoi(page: Page, rng: np.random.Generator, samples: int = 2048) -> torch.
     """Remove, again and again, the vector whose loss costs sampled query directions least.
 
     A direction's cost of losing its best vector is the margin to the second best; margins are recomputed after every
-    removal. The order of removal, read backwards, serves every budget.
+    removal. The order of removal, read backwards, serves every budget. Half of the samples are the opposites of the
+    other half, so that a product serves two.
     """
     dim = page.vectors.shape[1]
     # Fixed directions, their axes shuffled and mirrored anew for the page: distributed like fresh ones, which would
     # cost as much to draw as all the rest. Turning the page's vectors instead of the directions is the same.
     turned = page.vectors.numpy().take(rng.permutation(dim), 1) * rng.choice(np.array([-1, 1], np.float32), dim)
-    removed = removal_order((_directions(samples, dim) @ torch.from_numpy(turned).T).numpy())
+    removed = removal_order((_directions((samples + 1) // 2, dim) @ torch.from_numpy(turned).T).numpy())
     scores = torch.empty(len(page), dtype=torch.float64)
     scores[torch.from_numpy(removed)] = torch.arange(len(page), dtype=torch.float64)
     return scores
 
 
 @lru_cache(maxsize=4)
-def _directions(samples: int, dim: int) -> torch.Tensor:
-    """Directions spread evenly over the sphere; `samples` of them."""
-    drawn = np.random.default_rng([samples, dim]).standard_normal((samples, dim), dtype=np.float32)
+def _directions(count: int, dim: int) -> torch.Tensor:
+    """Directions spread evenly over the sphere."""
+    drawn = np.random.default_rng([count, dim]).standard_normal((count, dim), dtype=np.float32)
     return unit(torch.from_numpy(drawn))
 
 
 @numba.njit(cache=True)
 def removal_order(similarity: np.ndarray) -> np.ndarray:
-    """Vectors (columns) in order of removal; of equally cheap ones the last goes first, so ties favour low indices.
+    """Vectors (columns) in order of removal, where rows are directions and stand for their opposites too.
 
-    Only directions whose best or second vector went are scanned again: about samples · N steps in all. Most of that
-    happens when few vectors are left, so columns are drawn together whenever half of them have gone.
+    Of equally cheap vectors the last goes first, so ties favour low indices. Sample s is the direction s / 2, or its
+    opposite if s is odd. Only samples whose best or second vector went are scanned again: about samples · N steps in
+    all. Most of that happens when few vectors are left, so columns are drawn together whenever half of them have gone.
     """
-    samples, n = similarity.shape
+    samples, n = 2 * len(similarity), similarity.shape[1]
     vectors = np.arange(n)  # of the columns that are there
     gone_by = np.zeros(n, np.float32)  # added to a row: GONE where a vector does not count
-    best = np.empty(samples, np.int32)
-    second = np.empty(samples, np.int32)
+    best, second = np.empty(samples, np.int32), np.empty(samples, np.int32)
     cost = np.zeros(n, np.float64)
+    # The samples that a vector is best or second of, as linked lists: entry 2s, or 2s + 1, is sample s.
+    first, following = np.full(n, -1, np.int32), np.empty(2 * samples, np.int32)
     for s in range(samples):
-        best[s] = _highest(similarity[s], gone_by)
-        second[s] = _second(similarity[s], gone_by, best[s])
-        cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
+        row, sign = _sample(similarity, s)
+        best[s] = _highest(row, sign, gone_by)
+        second[s] = _second(row, sign, gone_by, best[s])
+        cost[best[s]] += abs(row[best[s]] - row[second[s]])
+        for entry, vector in ((2 * s, best[s]), (2 * s + 1, second[s])):
+            following[entry], first[vector] = first[vector], entry
     order = np.empty(n, np.int64)
     for step in range(n):
         if 2 * (n - step) <= len(vectors):
@@ -63,7 +69,7 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
             place = np.zeros(len(vectors), np.int32)
             place[left] = np.arange(len(left))
             similarity, best, second = _columns(similarity, left), place[best], place[second]
-            vectors, cost, gone_by = vectors[left], cost[left], gone_by[left]
+            vectors, cost, gone_by, first = vectors[left], cost[left], gone_by[left], first[left]
         gone = -1
         for j in range(len(vectors)):
             if gone_by[j] == 0 and (gone < 0 or cost[j] <= cost[gone]):
@@ -72,16 +78,25 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
         gone_by[gone] = GONE
         if step >= n - 2:  # with one vector left there is no second best, and nothing more to choose
             continue
-        for s in range(samples):
+        entry = first[gone]
+        while entry >= 0:
+            s, after = entry >> 1, following[entry]
+            row, sign = _sample(similarity, s)
             if best[s] == gone:
                 best[s] = second[s]
-            elif second[s] == gone:
-                cost[best[s]] -= similarity[s, best[s]] - similarity[s, second[s]]
             else:
-                continue
-            second[s] = _second(similarity[s], gone_by, best[s])
-            cost[best[s]] += similarity[s, best[s]] - similarity[s, second[s]]
+                cost[best[s]] -= abs(row[best[s]] - row[second[s]])
+            second[s] = _second(row, sign, gone_by, best[s])
+            cost[best[s]] += abs(row[best[s]] - row[second[s]])
+            following[entry], first[second[s]] = first[second[s]], entry
+            entry = after
     return order
+
+
+@numba.njit(cache=True)
+def _sample(similarity: np.ndarray, s: int) -> tuple[np.ndarray, np.float32]:
+    """Similarities of the direction that sample s is of, and their sign in the sample."""
+    return similarity[s >> 1], np.float32(1 - 2 * (s & 1))
 
 
 @numba.njit(cache=True)
@@ -94,20 +109,20 @@ def _columns(matrix: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def _second(row: np.ndarray, gone_by: np.ndarray, best: int) -> int:
+def _second(row: np.ndarray, sign: np.float32, gone_by: np.ndarray, best: int) -> int:
     gone_by[best] = GONE
-    found = _highest(row, gone_by)
+    found = _highest(row, sign, gone_by)
     gone_by[best] = 0
     return found
 
 
 @numba.njit(cache=True, fastmath=NO_NAN)
-def _highest(row: np.ndarray, gone_by: np.ndarray) -> int:
-    """The first of the highest: their value in one vectorised sweep, then where it is."""
+def _highest(row: np.ndarray, sign: np.float32, gone_by: np.ndarray) -> int:
+    """The first of the highest: their value in one vectorised sweep, where it is in another."""
     top = np.float32(2) * GONE
     for j in range(len(row)):
-        top = max(top, row[j] + gone_by[j])
+        top = max(top, sign * row[j] + gone_by[j])
+    place = n = np.int32(len(row))
     for j in range(len(row)):
-        if row[j] + gone_by[j] == top:
-            return j
-    return 0
+        place = min(place, np.int32(j) if sign * row[j] + gone_by[j] == top else n)
+    return place

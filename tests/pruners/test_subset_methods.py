@@ -161,7 +161,7 @@ def test_voronoi_equals_a_plain_loop() -> None:
     alive, expected = list(range(14)), []
     while len(alive) > 1:
         cost = dict.fromkeys(alive, 0.0)
-        for row in similarity.astype(np.float64):
+        for row in np.concatenate([similarity, -similarity]).astype(np.float64):  # directions and their opposites
             second, best = sorted(alive, key=lambda j: row[j])[-2:]
             cost[best] += row[best] - row[second]
         gone = min(alive, key=lambda j: (cost[j], -j))

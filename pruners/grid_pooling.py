@@ -39,7 +39,7 @@ class RowPool(Reducer):
         labels = (row[:, None] * pieces + col[None, :]).ravel()
         if self.smooth == 1:
             return labels
-        pooled = group(page.vectors, labels, k, renormalize=False).vectors(page.vectors)
+        pooled = group(page.vectors, labels, k, renormalize=False).vectors
         near = (torch.arange(bands)[:, None] - torch.arange(bands)[None, :]).abs() <= self.smooth // 2
         weights = near / near.sum(1, keepdim=True)
         smoothed = torch.einsum("ab,bpd->apd", weights, pooled.view(bands, pieces, -1)).reshape(k, -1)

@@ -53,7 +53,7 @@ class Merge(Pruner):
             anchors = np.sort(kept.kept(i))
             labels = self._absorbed(page, anchors) if self.how == "absorb" else self._warded(page, anchors, budget)
             parts.append(group(page.vectors, labels, labels.max() + 1, self.renormalize))
-        return Merged.of(page, parts)
+        return Merged(tuple(parts))
 
     def _first(self, budgets: Sequence[float]) -> list[float]:
         """The budgets of the first stage."""

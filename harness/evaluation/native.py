@@ -79,4 +79,4 @@ def at_realised_ratio(
 
 
 def _count(result: Subset | Merged) -> int:
-    return result.counts[0] if isinstance(result, Subset) else len(result.vectors[0])
+    return result.counts[0] if isinstance(result, Subset) else len(result.parts[0])

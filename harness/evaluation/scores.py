@@ -25,6 +25,7 @@ from harness.workers import spread
 from pruners import Merged, Page, Subset, prune
 from pruners.core.contract import Diagnostic
 from pruners.core.errors import PrunerError
+from pruners.core.groups import Groups
 
 TOGETHER = 8  # pages that a method prunes in a row: its code and tables are then in the cache (a tenth faster)
 INDEX_BITS = 16  # of one number in an index: float16
@@ -181,19 +182,23 @@ def _score(job: Job, index: int, page: Page, pruned: _Pruned) -> PageScores:
     indexed, prompt, results, bits = page.vectors, page.vectors[:0], pruned.results, pruned.bits
     if job.profile == NATIVE:
         prompt = job.store.prompt(index)
-        indexed, results = torch.cat([indexed, prompt]), [_with_prompt(r, len(page), prompt) for r in results]
+        indexed = torch.cat([indexed, prompt])
+        results = [_with_prompt(result, indexed, prompt) for result in results]
         bits = bits + prompt.numel() * INDEX_BITS
     scores = np.full((1 + len(bits), len(job.queries)), np.nan, np.float32)
     scores[[0, *(1 + row for row in pruned.rows)]] = score_page(indexed, results, job.queries)
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
 
 
-def _with_prompt(result: Subset | Merged, n: int, prompt: torch.Tensor) -> Subset | Merged:
-    """A result with the page's prompt vectors, which follow its n patches, kept at every budget."""
+def _with_prompt(result: Subset | Merged, indexed: torch.Tensor, prompt: torch.Tensor) -> Subset | Merged:
+    """A result with the page's prompt vectors, the last of those indexed, kept at every budget."""
     if isinstance(result, Merged):
-        groups = tuple(each and each.with_singles(len(prompt)) for each in result.groups)
-        return replace(result, vectors=tuple(torch.cat([part, prompt]) for part in result.vectors), groups=groups)
-    order = np.concatenate([np.arange(n, n + len(prompt)), result.order])
+        parts = (
+            part.with_singles(indexed) if isinstance(part, Groups) else torch.cat([part, prompt])
+            for part in result.parts
+        )
+        return replace(result, parts=tuple(parts))
+    order = np.concatenate([np.arange(len(indexed) - len(prompt), len(indexed)), result.order])
     return Subset(order, tuple(count + len(prompt) for count in result.counts))
 
 
@@ -219,5 +224,5 @@ def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:
     if isinstance(result, Subset):
         counts = list(result.counts)
         return counts, [count * dim * INDEX_BITS for count in counts]
-    counts = [len(part) for part in result.vectors]
+    counts = [len(part) for part in result.parts]
     return counts, [count * (result.bits_per_vector or dim * INDEX_BITS) for count in counts]

@@ -68,18 +68,6 @@ def group_maxima(
 
 
 @numba.njit(cache=True, nogil=True)
-def segment_maxima(
-    similarity: np.ndarray, offsets: np.ndarray, out: np.ndarray, ends: np.ndarray, rows: np.ndarray
-) -> None:
-    """Row `rows[c]` of `out`: the rows `ends[c] .. ends[c + 1]` of `similarity`."""
-    best, spare = _buffers(similarity)
-    for c in range(len(rows)):
-        best[:] = similarity[ends[c]]
-        best, spare = _raise(best, spare, similarity, np.arange(ends[c] + 1, ends[c + 1]))
-        _sum_queries(best, offsets, out[rows[c]])
-
-
-@numba.njit(cache=True, nogil=True)
 def _buffers(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     tokens = similarity.shape[1]
     return np.empty(tokens, np.float32), np.empty(tokens, np.float32)

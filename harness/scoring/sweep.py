@@ -4,7 +4,7 @@ Similarities of the page are computed once, a tile of query tokens at a time, an
 are in cache. Kept sets are prefixes of one order a method (`Subset`), so budgets nest: the running maximum along each
 order is read off where a budget ends. Where merged vectors are means of patches (`Groups`), their similarities are
 means of the page's. Only vectors made in another way need a product of their own; a method's are stacked for it, and
-their maxima taken segment by segment. Float32, ragged, no padding: a page's score depends on nothing but that page.
+their maxima taken in the same way. Float32, ragged, no padding: a page's score depends on nothing but that page.
 
 Written by hand because no library has it: scoring cell by cell multiplies the same vectors once a cell.
 """
@@ -18,13 +18,15 @@ import numpy as np
 import torch
 
 from harness.scoring import torch_sweep
-from harness.scoring.kernels import group_maxima, nested_maxima, segment_maxima, whole_maxima
+from harness.scoring.kernels import group_maxima, nested_maxima, whole_maxima
 from harness.scoring.queries import QueryTiles
 from pruners.core.contract import Merged, Subset
 from pruners.core.groups import Groups
 
 Packed = tuple[np.ndarray, ...]
 """Results of one kind as flat arrays, as a kernel walks them; the last says which row of the scores each cell fills."""
+_Order = tuple[np.ndarray, list[tuple[int, int]]]
+"""Rows of a matrix in the order in which budgets keep them, and for each budget its count and the row it fills."""
 
 
 def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], queries: QueryTiles) -> np.ndarray:
@@ -39,8 +41,8 @@ def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], querie
         whole_maxima(similarity, tile.offsets, columns[0])
         nested_maxima(similarity, tile.offsets, columns, *plan.nested)
         group_maxima(similarity, tile.offsets, columns, *plan.groups)
-        for stacked, ends, cells in plan.stacks:
-            segment_maxima(torch.mm(stacked, tile.tokens).numpy(), tile.offsets, columns, ends, cells)
+        for stacked, orders in plan.stacks:
+            nested_maxima(torch.mm(stacked, tile.tokens).numpy(), tile.offsets, columns, *orders)
     return scores
 
 
@@ -51,43 +53,51 @@ class _Plan:
     cells: int
     nested: Packed
     groups: Packed
-    stacks: list[tuple[torch.Tensor, np.ndarray, np.ndarray]]
+    stacks: list[tuple[torch.Tensor, Packed]]
 
     @classmethod
     def of(cls, results: Sequence[Subset | Merged]) -> _Plan:
-        subsets, groups, stacks, row = [], [], [], 1
+        orders, groups, stacks, row = [], [], [], 1
         for result in results:
             if isinstance(result, Subset):
-                subsets.append((row, result))
+                orders.append((result.order, [(count, row + i) for i, count in enumerate(result.counts)]))
                 row += len(result.counts)
                 continue
-            known = result.groups or (None,) * len(result.vectors)
-            groups += [(row + i, each) for i, each in enumerate(known) if each is not None]
+            parts = list(enumerate(result.parts, row))
+            groups += [(at, part) for at, part in parts if isinstance(part, Groups)]
             # Stacked by method and never across methods: the last bits of a product may depend on how many rows it
             # has, and a method's scores must not depend on which others run beside it.
-            if others := [i for i, each in enumerate(known) if each is None]:
-                parts = [result.vectors[i] for i in others]
-                ends = np.cumsum([0, *map(len, parts)])
-                stacks.append((torch.cat(parts), ends, np.array([row + i for i in others])))
-            row += len(result.vectors)
-        return cls(row - 1, _pack_orders(subsets), _pack_groups(groups), stacks)
+            if made := [(at, part) for at, part in parts if not isinstance(part, Groups)]:
+                stacks.append(_stack(made))
+            row += len(parts)
+        return cls(row - 1, _pack_orders(orders), _pack_groups(groups), stacks)
 
 
-def _pack_orders(subsets: Sequence[tuple[int, Subset]]) -> Packed:
-    """Orders end to end, as far as a budget reads them; for each cell the order's start, its count and its row.
-
-    Cells of one order stand by rising count, the way a kernel walks them.
-    """
-    orders, starts, counts, rows, at = [np.empty(0, np.int64)], [], [], [], 0
-    for row, subset in subsets:
-        longest = max(subset.counts)
-        orders.append(subset.order[:longest])
-        starts += [at] * len(subset.counts)
-        for count, i in sorted((count, i) for i, count in enumerate(subset.counts)):
+def _pack_orders(orders: Sequence[_Order]) -> Packed:
+    """Orders end to end, as far as a cell reads them; for each cell its order's start, its count and its row."""
+    read, starts, counts, rows, at = [np.empty(0, np.int64)], [], [], [], 0
+    for order, cells in orders:
+        for count, row in sorted(cells):  # by rising count, the way a kernel walks them
+            starts.append(at)
             counts.append(count)
-            rows.append(row + i)
-        at += longest
-    return np.concatenate(orders).astype(np.int64), *(np.array(column, np.int64) for column in (starts, counts, rows))
+            rows.append(row)
+        read.append(order[: counts[-1]])
+        at += counts[-1]
+    return np.concatenate(read).astype(np.int64), *(np.array(column, np.int64) for column in (starts, counts, rows))
+
+
+def _stack(parts: Sequence[tuple[int, torch.Tensor]]) -> tuple[torch.Tensor, Packed]:
+    """A method's vectors, with the rows they fill, as one matrix. Budgets nest too where they are the first rows of one
+    tensor.
+    """
+    longest = max((part for _, part in parts), key=len)
+    if all(part.data_ptr() == longest.data_ptr() and part.stride() == longest.stride() for _, part in parts):
+        return longest, _pack_orders([(np.arange(len(longest)), [(len(part), row) for row, part in parts])])
+    ends = np.cumsum([len(part) for _, part in parts])
+    orders = [
+        (np.arange(end - len(part), end), [(len(part), row)]) for end, (row, part) in zip(ends, parts, strict=True)
+    ]
+    return torch.cat([part for _, part in parts]), _pack_orders(orders)
 
 
 def _pack_groups(groups: Sequence[tuple[int, Groups]]) -> Packed:

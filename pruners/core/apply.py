@@ -15,13 +15,12 @@ import torch
 from .budget import keep_count
 from .contract import Diagnostic, Given, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
-from .groups import first_outside
+from .groups import Groups, first_outside
 from .page import Page
 from .rows import squares
 
 SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
-SAME_VECTOR = np.float32(1e-5)  # means may be summed in another order
 
 
 def prune(
@@ -74,10 +73,9 @@ def checked(pruner: Pruner, page: Page, budgets: Sequence[float], result: object
         _check_order(where, page, result)
         counts = list(result.counts)
     elif isinstance(result, Merged):
-        for budget, vectors in zip(budgets, result.vectors, strict=False):
-            _check_vectors(f"{where}, budget {budget:g}", page, vectors, pruner.unit_norm)
-        _check_groups(where, page, result)
-        counts = [len(vectors) for vectors in result.vectors]
+        for budget, part in zip(budgets, result.parts, strict=False):
+            _check_part(f"{where}, budget {budget:g}", page, part, pruner.unit_norm)
+        counts = [len(part) for part in result.parts]
     else:
         raise PrunerError(f"{where}: returned {type(result).__name__}; expected Subset or Merged")
     if len(counts) != len(budgets):
@@ -91,21 +89,6 @@ def checked(pruner: Pruner, page: Page, budgets: Sequence[float], result: object
                 f"{where}, budget {budget:g}: returned {count} vectors; expected {expected} of {len(page)}"
             )
     return result
-
-
-def _check_groups(where: str, page: Page, result: Merged) -> None:
-    """Groups stand for the vectors when pages are scored: they must make the same."""
-    for groups, vectors in zip(result.groups, result.vectors, strict=False):
-        if groups is None:
-            continue
-        labels, scales = groups.labels, groups.scales
-        whole = labels.dtype == np.int64 and labels.shape == (len(page),) and scales.shape == (len(vectors),)
-        if not whole or first_outside(labels, len(scales)) >= 0:
-            raise PrunerError(
-                f"{where}: its groups do not label {len(page)} patches with 0 to {len(vectors) - 1} or -1"
-            )
-        if not _close(groups.vectors(page.vectors).numpy(), vectors.numpy(), SAME_VECTOR):
-            raise PrunerError(f"{where}: its vectors are not the means of the groups it names")
 
 
 def _check_order(where: str, page: Page, result: Subset) -> None:
@@ -132,28 +115,36 @@ def _first_fault(order: np.ndarray, n: int) -> int:
     return -1
 
 
-def _check_vectors(where: str, page: Page, vectors: object, unit_norm: bool) -> None:
+def _check_part(where: str, page: Page, part: object, unit_norm: bool) -> None:
+    norms = _group_norms(where, page, part) if isinstance(part, Groups) else _vector_norms(where, page, part)
+    if not len(norms):
+        return
+    worst = int(np.abs(norms - 1).argmax())  # NaN, if there is one
+    if not np.isfinite(norms[worst]):
+        bad = np.flatnonzero(~np.isfinite(norms))
+        raise PrunerError(f"{where}: {len(bad)} of {len(norms)} vectors are not finite, the first is {bad[0]}")
+    if unit_norm and abs(norms[worst] - 1) > UNIT_NORM_TOLERANCE:
+        raise PrunerError(f"{where}: vector {worst} has norm {norms[worst]:.4g}; expected 1, as the method promises")
+
+
+def _vector_norms(where: str, page: Page, vectors: object) -> np.ndarray:
     width = page.vectors.shape[1]
     if not isinstance(vectors, torch.Tensor) or vectors.dtype != torch.float32 or vectors.ndim != 2:
         got = f"{vectors.dtype} {list(vectors.shape)}" if isinstance(vectors, torch.Tensor) else type(vectors).__name__
         raise PrunerError(f"{where}: returned {got}; expected a float32 tensor [k, {width}]")
     if vectors.shape[1] != width:
         raise PrunerError(f"{where}: returned vectors of width {vectors.shape[1]}; expected {width}")
-    norms = np.sqrt(squares(vectors.detach().numpy()))
-    if not np.isfinite(norms).all() and len(bad := (~torch.isfinite(vectors).all(1)).nonzero()):
-        raise PrunerError(f"{where}: {len(bad)} of {len(vectors)} vectors are not finite, the first is {int(bad[0])}")
-    if unit_norm and len(vectors):
-        worst = np.abs(norms - 1).argmax()
-        if abs(norms[worst] - 1) > UNIT_NORM_TOLERANCE:
-            raise PrunerError(
-                f"{where}: vector {worst} has norm {norms[worst]:.4g}; expected 1, as the method promises"
-            )
+    return np.sqrt(squares(vectors.detach().numpy()))
 
 
-@numba.njit(cache=True)
-def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
-    apart = 0
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            apart += not abs(a[i, j] - b[i, j]) <= tolerance  # counts NaN too
-    return apart == 0
+def _group_norms(where: str, page: Page, groups: Groups) -> np.ndarray:
+    """Compiled loops follow the labels, so these must be right before any of them runs."""
+    if groups.patches is not page.vectors:
+        raise PrunerError(f"{where}: its groups are not of this page's vectors")
+    labels, scales = groups.labels, groups.scales
+    whole = (
+        labels.dtype == np.int64 and labels.shape == (len(page),) and scales.ndim == 1 and scales.dtype == np.float32
+    )
+    if not whole or first_outside(labels, len(scales)) >= 0:
+        raise PrunerError(f"{where}: its groups do not label {len(page)} patches with 0 to {len(scales) - 1} or -1")
+    return groups.norms()

@@ -54,19 +54,15 @@ class Subset:
 class Merged:
     """New vectors for each budget, and the bits one of them takes in an index (None: the index's own type).
 
-    `groups` says for each budget which patches were merged, where that is known; it makes scoring several times faster.
+    A part is the vectors themselves `[k, d]`, or the groups of patches whose means they are, which are scored faster.
     """
 
-    vectors: tuple[torch.Tensor, ...]
+    parts: tuple[torch.Tensor | Groups, ...]
     bits_per_vector: int | None = None
-    groups: tuple[Groups | None, ...] = ()
 
-    @classmethod
-    def of(cls, page: Page, parts: Sequence[torch.Tensor | Groups]) -> Merged:
-        """From what was made for each budget: vectors, or groups of patches."""
-        groups = tuple(part if isinstance(part, Groups) else None for part in parts)
-        vectors = (part.vectors(page.vectors) if isinstance(part, Groups) else part for part in parts)
-        return cls(tuple(vectors), groups=groups)
+    @property
+    def vectors(self) -> tuple[torch.Tensor, ...]:
+        return tuple(part.vectors if isinstance(part, Groups) else part for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -218,7 +214,7 @@ class Reducer(Pruner):
             at = lambda k: self.reduce(page, k, **given.arguments(self.uses))  # noqa: E731
         elif any(k < len(page) for k in counts):
             at = self.reduce(page, **given.arguments(self.uses))
-        return Merged.of(page, [self._whole(page) if k == len(page) else self._part(page, k, at(k)) for k in counts])
+        return Merged(tuple(self._whole(page) if k == len(page) else self._part(page, k, at(k)) for k in counts))
 
     def _whole(self, page: Page) -> torch.Tensor:
         """k = N merges nothing, whatever the method."""

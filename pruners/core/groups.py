@@ -8,6 +8,7 @@ that only returns vectors needs a matrix product of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numba
 import numpy as np
@@ -21,41 +22,51 @@ from .rows import add_rows, squares
 class Groups:
     """Merged vector j is `scales[j]` times the sum of the patches whose label is j. A label of -1: in no group."""
 
+    patches: torch.Tensor  # [N, d], the page's vectors
     labels: np.ndarray  # [N]
     scales: np.ndarray  # [k]: 1 / size for a mean, 1 / length of the sum for a mean of norm 1
 
-    def vectors(self, page_vectors: torch.Tensor) -> torch.Tensor:
-        """The merged vectors `[k, d]`."""
-        return torch.from_numpy(_merged(page_vectors.numpy(), self.labels, self.scales))
+    def __len__(self) -> int:
+        return len(self.scales)
 
-    def with_singles(self, count: int) -> Groups:
-        """These, and `count` further patches that stay as they are, each a group of its own."""
-        singles = np.arange(len(self.scales), len(self.scales) + count)
-        return Groups(np.append(self.labels, singles), np.append(self.scales, np.ones(count, np.float32)))
+    @cached_property
+    def vectors(self) -> torch.Tensor:
+        """The merged vectors `[k, d]`; made when asked for, because scoring does without them."""
+        return torch.from_numpy(_merged(self.patches.numpy(), self.labels, self.scales))
+
+    def norms(self) -> np.ndarray:
+        """Of the merged vectors."""
+        return np.sqrt(squares(_merged(self.patches.numpy(), self.labels, self.scales)))
+
+    def with_singles(self, patches: torch.Tensor) -> Groups:
+        """These, and what `patches` has beyond their own: each a group by itself."""
+        count = len(patches) - len(self.patches)
+        singles = np.arange(len(self), len(self) + count)
+        return Groups(patches, np.append(self.labels, singles), np.append(self.scales, np.ones(count, np.float32)))
 
     def members(self) -> tuple[np.ndarray, np.ndarray]:
         """Patches by group, and where each group's begin; one more for where the last one's end."""
-        return _members(self.labels, len(self.scales))
+        return _members(self.labels, len(self))
 
 
-def group(page_vectors: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, renormalize: bool) -> Groups:
+def group(patches: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, renormalize: bool) -> Groups:
     """Groups from the label of each patch: 0 to k - 1, every one of them used, or -1."""
     labels = np.asarray(labels)
-    if labels.dtype.kind not in "iu" or labels.shape != (len(page_vectors),):
+    if labels.dtype.kind not in "iu" or labels.shape != (len(patches),):
         raise PruneBoardError(
-            f"groups are given by one whole number a patch, an array [{len(page_vectors)}], "
+            f"groups are given by one whole number a patch, an array [{len(patches)}], "
             f"not by {labels.dtype} {list(labels.shape)}"
         )
     labels = np.ascontiguousarray(labels, np.int64)
     if (outside := first_outside(labels, k)) >= 0:
         raise PruneBoardError(f"a patch has label {labels[outside]}; expected 0 to {k - 1}, or -1: in no group")
-    scales, empty = _scales(page_vectors.numpy(), labels, k, renormalize)
+    scales, empty = _scales(patches.numpy(), labels, k, renormalize)
     if empty >= 0:
         raise PruneBoardError(f"group {empty} of {k} has no patch")
-    return Groups(labels, scales)
+    return Groups(patches, labels, scales)
 
 
-# Compiled, because every result of every merging method passes through these several times.
+# Compiled, because every result of every merging method passes through these.
 
 
 @numba.njit(cache=True)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pruners import Merged, Page, PruneBoardError, PrunerError, parse, prune, reducer, synthetic_page, unit
+from pruners.core.apply import checked
 from pruners.core.groups import Groups, group
 
 
@@ -20,7 +21,7 @@ LABELS = np.array([0, 1, 1, -1, 2, 0, 2, 2, -1, 1, 0, 2])
 
 @pytest.mark.parametrize("renormalize", [False, True])
 def test_a_group_merges_into_the_mean_of_its_patches(page: Page, renormalize: bool) -> None:
-    merged = group(page.vectors, LABELS, 3, renormalize).vectors(page.vectors)
+    merged = group(page.vectors, LABELS, 3, renormalize).vectors
     means = torch.stack([page.vectors[j == LABELS].double().mean(0) for j in range(3)]).float()
     torch.testing.assert_close(merged, unit(means) if renormalize else means, atol=1e-6, rtol=0)
 
@@ -40,8 +41,8 @@ def test_labels_that_make_no_groups_are_named(page: Page, labels: np.ndarray, me
         group(page.vectors, labels, 3, renormalize=True)
 
 
-def test_members_are_listed_by_group() -> None:
-    patches, begin = Groups(LABELS, np.ones(3, np.float32)).members()
+def test_members_are_listed_by_group(page: Page) -> None:
+    patches, begin = Groups(page.vectors, LABELS, np.ones(3, np.float32)).members()
     listed = [patches[a:b].tolist() for a, b in itertools.pairwise(begin)]
     assert listed == [[0, 5, 10], [1, 2, 9], [4, 6, 7, 11]]
 
@@ -54,25 +55,28 @@ def test_a_reducer_may_return_the_group_of_each_patch(page: Page) -> None:
     result = prune(halves(), page, [0.25, 1.0])
     assert isinstance(result, Merged)
     torch.testing.assert_close(result.vectors[0], unit(page.vectors.view(3, 4, 8).mean(1)))
-    assert result.groups[0] is not None
-    assert result.groups[1] is None, "nothing is merged at a budget of 1"
+    assert isinstance(result.parts[0], Groups)
+    assert isinstance(result.parts[1], torch.Tensor), "nothing is merged at a budget of 1"
 
 
-def test_groups_that_do_not_make_the_vectors_are_refused(page: Page) -> None:
-    honest = prune(parse("kmeans"), page, [0.25])
-    groups = honest.groups[0]
+def test_groups_made_by_hand_are_checked_before_compiled_loops_follow_them(page: Page) -> None:
+    honest = group(page.vectors, LABELS, 3, renormalize=True)
 
-    def returns(labels: np.ndarray, scales: np.ndarray) -> None:
-        from pruners.core.apply import checked
+    def returns(patches: torch.Tensor = page.vectors, labels: np.ndarray = LABELS, scales: np.ndarray = honest.scales):
+        checked(parse("kmeans"), page, [0.25], Merged((Groups(patches, labels, scales),)))
 
-        checked(parse("kmeans"), page, [0.25], Merged(honest.vectors, groups=(Groups(labels, scales),)))
-
-    returns(groups.labels, groups.scales)
-    with pytest.raises(PrunerError, match="not the means of the groups"):
-        returns(groups.labels[::-1].copy(), groups.scales)
-    with pytest.raises(PrunerError, match="not the means of the groups"):
-        returns(groups.labels, groups.scales * np.float32(1.001))
+    returns()
+    with pytest.raises(PrunerError, match=r"vector 0 has norm 1\.01; expected 1"):
+        returns(scales=honest.scales * np.array([1.01, 1, 1], np.float32))
+    with pytest.raises(PrunerError, match="1 of 3 vectors are not finite, the first is 1"):
+        returns(scales=honest.scales * np.array([1, np.nan, 1], np.float32))
+    with pytest.raises(PrunerError, match="vector 2 has norm 0;"):
+        returns(labels=np.where(LABELS == 2, -1, LABELS))
+    with pytest.raises(PrunerError, match="do not label 12 patches with 0 to 2 or -1"):
+        returns(labels=LABELS[:-1])
     with pytest.raises(PrunerError, match="do not label 12 patches"):
-        returns(groups.labels[:-1], groups.scales)
+        returns(labels=LABELS + 1)
     with pytest.raises(PrunerError, match="do not label 12 patches"):
-        returns(groups.labels + 1, groups.scales)
+        returns(labels=LABELS.astype(np.int32))
+    with pytest.raises(PrunerError, match="not of this page's vectors"):
+        returns(patches=page.vectors.clone())

@@ -33,7 +33,7 @@ def prune(
     queries: Sequence[torch.Tensor] | None = None,
 ) -> Subset | Merged:
     """Run `pruner` on `page` at all `budgets`. Gold `queries` are given to diagnostics, and to nothing else."""
-    require(pruner, {*page.signals, *(["grid"] if page.grid else [])}, f"page {page.id!r}")
+    require(pruner, page.available, f"page {page.id!r}")
     if isinstance(pruner, Diagnostic) != (queries is not None):
         way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"
         raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
@@ -80,14 +80,13 @@ def checked(pruner: Pruner, page: Page, budgets: Sequence[float], result: object
         raise PrunerError(f"{where}: returned {type(result).__name__}; expected Subset or Merged")
     if len(counts) != len(budgets):
         raise PrunerError(f"{where}: returned results for {len(counts)} budgets; expected {len(budgets)}")
+    n, kind = len(page), pruner.budget_kind
     for budget, count in zip(budgets, counts, strict=True):
-        k = keep_count(budget, len(page))
-        allowed = {"fixed": (k, k), "snapped": (1, k), "adaptive": (1, len(page))}[pruner.budget_kind]
-        if not allowed[0] <= count <= allowed[1]:
-            expected = f"{k}" if allowed[0] == allowed[1] else f"{allowed[0]} to {allowed[1]}"
-            raise PrunerError(
-                f"{where}, budget {budget:g}: returned {count} vectors; expected {expected} of {len(page)}"
-            )
+        k = keep_count(budget, n)
+        least, most = k if kind == "fixed" else 1, n if kind == "adaptive" else k
+        if not least <= count <= most:
+            expected = f"{k}" if least == most else f"{least} to {most}"
+            raise PrunerError(f"{where}, budget {budget:g}: returned {count} vectors; expected {expected} of {n}")
     return result
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -167,7 +168,7 @@ class Scorer(Pruner):
         scores = self._one_a_patch(page, self.score(page, **given.arguments(self.uses)))
         order = rank(scores)
         # infinite scores and NaN are ranked first or last, so that all are finite if these two are
-        if not np.isfinite(scores.numpy()[order[[0, -1]]]).all():
+        if not (math.isfinite(scores[order[0]]) and math.isfinite(scores[order[-1]])):
             bad = (~torch.isfinite(scores)).nonzero()
             first = int(bad[0])
             raise PrunerError(
@@ -191,7 +192,8 @@ class Scorer(Pruner):
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
         _, order = self.ranked(page, given)
-        return Subset(order, tuple(keep_count(budget, len(page)) for budget in budgets))
+        n = len(page)
+        return Subset(order, tuple(keep_count(budget, n) for budget in budgets))
 
 
 class Reducer(Pruner):

@@ -60,6 +60,11 @@ class Page:
         return self.vectors.shape[0]
 
     @cached_property
+    def available(self) -> frozenset[str]:
+        """What a pruner may need of this page: its signals, and `grid` if it has one."""
+        return frozenset(self.signals) | ({"grid"} if self.grid else set())
+
+    @cached_property
     def original(self) -> int:
         """The fingerprint as it was when first asked for."""
         return self.fingerprint()

@@ -17,5 +17,5 @@ def random(page: Page, rng: np.random.Generator) -> torch.Tensor:
 @scorer("random_nonblank", needs=("ink",), paper="a control")
 def random_nonblank(page: Page, rng: np.random.Generator, threshold: float = 0.0) -> torch.Tensor:
     """Random among the patches with ink; blank ones only when those are used up."""
-    has_ink = page.signals["ink"][-1] > threshold
-    return torch.from_numpy(rng.random(len(page))) + has_ink
+    has_ink = page.signals["ink"][-1].numpy() > threshold
+    return torch.from_numpy(rng.random(len(page)) + has_ink)

@@ -59,7 +59,7 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "native": method.native,
         "partner_of": method.partner_of,
         "parameters": _parameters(pruner),
-        "composition": str(pruner.made() if isinstance(pruner, Preset) else pruner),
+        "composition": str(pruner.made if isinstance(pruner, Preset) else pruner),
         "thresholds": thresholds(pruner),
         "shared_bytes": pruner.shared_bytes,
         "source": entry.source,

@@ -44,6 +44,28 @@ def nested_maxima(
         _sum_queries(best, offsets, out[rows[c]])
 
 
+@numba.njit(cache=True)
+def list_members(labels: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Patches by group, and where each group's begin; one more for where the last one's end.
+
+    `labels [cells, N]` count from 0 in every cell, whose groups are `cells[c] .. cells[c + 1]`; -1 is in none.
+    """
+    starts = np.zeros(cells[-1] + 1, np.int64)
+    for c in range(len(labels)):
+        for label in labels[c]:
+            if label >= 0:
+                starts[cells[c] + label + 1] += 1
+    starts = np.cumsum(starts)
+    place, members = starts[:-1].copy(), np.empty(starts[-1], np.int64)
+    for c in range(len(labels)):
+        for i in range(labels.shape[1]):
+            if labels[c, i] >= 0:
+                group = cells[c] + labels[c, i]
+                members[place[group]] = i
+                place[group] += 1
+    return members, starts
+
+
 @numba.njit(cache=True, nogil=True)
 def group_maxima(
     similarity: np.ndarray,

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from harness.scoring import torch_sweep
-from harness.scoring.kernels import group_maxima, nested_maxima, whole_maxima
+from harness.scoring.kernels import group_maxima, list_members, nested_maxima, whole_maxima
 from harness.scoring.queries import QueryTiles
 from pruners.core.contract import Merged, Subset
 from pruners.core.groups import Groups
@@ -104,15 +104,8 @@ def _pack_groups(groups: Sequence[tuple[int, Groups]]) -> Packed:
     """Patches by group, end to end; where each group's begin, and its scale; where each cell's groups begin, and its
     row.
     """
-    members, starts, scales = [np.empty(0, np.int64)], [], [np.empty(0, np.float32)]
-    cells, at = [0], 0
-    for _, each in groups:
-        patches, ends = each.members()
-        members.append(patches)
-        starts.append(at + ends[:-1])
-        scales.append(each.scales)
-        at += len(patches)
-        cells.append(cells[-1] + len(each.scales))
-    begin = np.concatenate([*starts, [at]]).astype(np.int64)
     rows = np.array([row for row, _ in groups], np.int64)
-    return np.concatenate(members), begin, np.concatenate(scales), np.array(cells), rows
+    cells = np.cumsum([0, *(len(each) for _, each in groups)])
+    labels = np.array([each.labels for _, each in groups], np.int64, ndmin=2)  # [1, 0] if there are none
+    members, starts = list_members(labels, cells)
+    return members, starts, np.concatenate([np.empty(0, np.float32), *(each.scales for _, each in groups)]), cells, rows

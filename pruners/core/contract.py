@@ -110,7 +110,7 @@ class Pruner:
     def name(self) -> str:
         return self.declaration.name
 
-    @property
+    @cached_property
     def needs(self) -> tuple[str, ...]:
         """The signals (or `grid`) this instance reads. A composition needs what its parts do, and nothing else."""
         if parts := self.parts():
@@ -238,25 +238,26 @@ class Preset(Pruner):
     build: Callable[..., Pruner]
     inner: Pruner | None  # the calibrated composition
 
+    @cached_property
     def made(self) -> Pruner:
         return self.inner or self.build()
 
     def parts(self) -> list[Pruner]:
-        return [self.made()]
+        return [self.made]
 
     @property
     def unit_norm(self) -> bool:
-        return self.made().unit_norm
+        return self.made.unit_norm
 
     @property
     def shared_bytes(self) -> int:
-        return self.made().shared_bytes
+        return self.made.shared_bytes
 
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
-        return self.replace(inner=self.made().calibrate(pages, budgets))
+        return self.replace(inner=self.made.calibrate(pages, budgets))
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
-        return self.made().prune(page, budgets, given)
+        return self.made.prune(page, budgets, given)
 
 
 def rank(scores: torch.Tensor) -> np.ndarray:

@@ -36,17 +36,13 @@ class Groups:
 
     def norms(self) -> np.ndarray:
         """Of the merged vectors."""
-        return np.sqrt(squares(_merged(self.patches.numpy(), self.labels, self.scales)))
+        return _norms(self.patches.numpy(), self.labels, self.scales)
 
     def with_singles(self, patches: torch.Tensor) -> Groups:
         """These, and what `patches` has beyond their own: each a group by itself."""
         count = len(patches) - len(self.patches)
         singles = np.arange(len(self), len(self) + count)
         return Groups(patches, np.append(self.labels, singles), np.append(self.scales, np.ones(count, np.float32)))
-
-    def members(self) -> tuple[np.ndarray, np.ndarray]:
-        """Patches by group, and where each group's begin; one more for where the last one's end."""
-        return _members(self.labels, len(self))
 
 
 def group(patches: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, renormalize: bool) -> Groups:
@@ -107,15 +103,5 @@ def _merged(vectors: np.ndarray, labels: np.ndarray, scales: np.ndarray) -> np.n
 
 
 @numba.njit(cache=True)
-def _members(labels: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    ends = np.zeros(k + 1, np.int64)
-    for label in labels:
-        if label >= 0:
-            ends[label + 1] += 1
-    ends = np.cumsum(ends)
-    place, members = ends[:-1].copy(), np.empty(ends[-1], np.int64)
-    for i in range(len(labels)):
-        if labels[i] >= 0:
-            members[place[labels[i]]] = i
-            place[labels[i]] += 1
-    return members, ends
+def _norms(vectors: np.ndarray, labels: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    return np.sqrt(squares(_merged(vectors, labels, scales)))

@@ -1,7 +1,5 @@
 """Groups of patches: what they merge into, and what is refused."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -39,12 +37,6 @@ def test_a_group_merges_into_the_mean_of_its_patches(page: Page, renormalize: bo
 def test_labels_that_make_no_groups_are_named(page: Page, labels: np.ndarray, message: str) -> None:
     with pytest.raises(PruneBoardError, match=message):
         group(page.vectors, labels, 3, renormalize=True)
-
-
-def test_members_are_listed_by_group(page: Page) -> None:
-    patches, begin = Groups(page.vectors, LABELS, np.ones(3, np.float32)).members()
-    listed = [patches[a:b].tolist() for a, b in itertools.pairwise(begin)]
-    assert listed == [[0, 5, 10], [1, 2, 9], [4, 6, 7, 11]]
 
 
 def test_a_reducer_may_return_the_group_of_each_patch(page: Page) -> None:

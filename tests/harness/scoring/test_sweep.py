@@ -2,11 +2,14 @@
 
 import harness.compat  # noqa: F401
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from harness.scoring import torch_sweep
+from harness.scoring.kernels import list_members
 from harness.scoring.queries import tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from pruners import Merged, Page, PruneBoardError, Subset, catalogue, parse, prune, synthetic_page
@@ -119,3 +122,10 @@ def test_a_method_alone_scores_as_among_others_to_the_last_bit(pruned) -> None:
 def test_a_query_without_vectors_is_named() -> None:
     with pytest.raises(PruneBoardError, match="query 1 has no vectors"):
         tile_queries([torch.ones(2, 4), torch.ones(0, 4)])
+
+
+def test_members_are_listed_by_group_of_every_cell() -> None:
+    labels = np.array([[0, 1, 1, -1, 2, 0], [1, -1, 0, 0, 0, 1]])
+    members, starts = list_members(labels, np.array([0, 3, 5]))
+    listed = [members[a:b].tolist() for a, b in itertools.pairwise(starts)]
+    assert listed == [[0, 5], [1, 2], [4], [2, 3, 4], [0, 5]]

@@ -57,6 +57,10 @@ class Page:
         object.__setattr__(self, "signals", {name: signal.contiguous() for name, signal in self.signals.items()})
 
     def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:  # asked for hundreds of times, and a tensor is slow to tell its shape
         return self.vectors.shape[0]
 
     @cached_property

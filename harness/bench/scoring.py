@@ -1,4 +1,4 @@
-"""What scoring costs: five methods at eleven budgets, one cell at a time as libraries do it, and as one sweep.
+"""What scoring costs: five methods at several budgets, one cell at a time as libraries do it, and as one sweep.
 
 Everything runs in this process on the same pages, kept sets and queries, with one thread, in CPU time. Ours runs first,
 because the peak memory of a process never goes down again. Scores are compared before a time is printed.
@@ -31,13 +31,13 @@ Cells = Sequence[Sequence[torch.Tensor]]
 """For each cell, the kept vectors of every page."""
 
 
-def measure(pages: int, queries: int, tokens: int) -> list[dict]:
+def measure(pages: int, queries: int, tokens: int, budgets: Sequence[float] = BUDGETS) -> list[dict]:
     """One row a scorer."""
     torch.set_num_threads(1)
     made = [synthetic_page(32, 32, dim=DIM, layers=18, seed=i) for i in range(pages)]
     asked = _queries(queries, tokens)
     pruners = resolve(list(METHODS))
-    results = [[_kept(prune(method, page, BUDGETS)) for method in pruners] for page in made]
+    results = [[_kept(prune(method, page, budgets)) for method in pruners] for page in made]
     before = _peak_mb()
     ours, scores = _timed(lambda: _sweep(made, results, asked))
     rows = [_row("ours: one sweep", ours, _peak_mb() - before)]
@@ -74,7 +74,7 @@ def _cells(pages: Sequence[Page], results: Sequence[Sequence[Subset]]) -> Cells:
     return [
         [page.vectors[of_page[method].kept(b)] for page, of_page in zip(pages, results, strict=True)]
         for method in range(len(METHODS))
-        for b in range(len(BUDGETS))
+        for b in range(len(results[0][method].counts))
     ]
 
 

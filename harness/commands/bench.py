@@ -53,14 +53,17 @@ def scoring(
     pages: Annotated[int, typer.Option(help="Pages of 1,024 x 128.")] = 40,
     queries: Annotated[int, typer.Option(help="Queries.")] = 100,
     tokens: Annotated[int, typer.Option(help="Vectors a query.")] = 20,
+    budgets: Annotated[str | None, typer.Option(help="sweep, or fractions: 0.05,0.1,0.5. Default: 0.02 to 0.9.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Scoring 5 methods x 11 budgets: libraries cell by cell, and all cells in one sweep."""
     from harness.bench.scoring import BUDGETS, COLUMNS, METHODS, measure
+    from harness.evaluation.config import parse_budgets
 
-    rows = measure(pages, queries, tokens)
+    chosen = BUDGETS if budgets is None else parse_budgets(budgets)
+    rows = measure(pages, queries, tokens, chosen)
     size = f"{pages} pages of 1,024 x 128, {queries} queries of {tokens}"
-    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {size}, one thread"
+    title = f"{len(METHODS)} methods x {len(chosen)} budgets, {size}, one thread"
     print_rows(rows, COLUMNS, title=title, as_json=as_json)
 
 

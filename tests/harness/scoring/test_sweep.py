@@ -16,7 +16,7 @@ from pruners import Merged, Page, PruneBoardError, Subset, catalogue, parse, pru
 
 BUDGETS = (0.2, 0.01, 0.1, 1.0, 0.05)  # in no particular order
 NEED_A_PART = {"adaptive": "adaptive(eos)", "merge": "merge(eos)"}
-METHODS = [NEED_A_PART.get(n, n) for n in catalogue() if n != "oracle"]
+METHODS = [*(NEED_A_PART.get(n, n) for n in catalogue() if n != "oracle"), "row_pool(smooth=3)"]  # no groups, no prefix
 
 
 def queries(count: int, dim: int = 32, seed: int = 0) -> list[torch.Tensor]:
@@ -113,7 +113,7 @@ def test_a_page_alone_scores_as_among_methods() -> None:
 def test_a_method_alone_scores_as_among_others_to_the_last_bit(pruned) -> None:
     """A killed run goes on with the methods that are missing, and must end with the same bytes."""
     page, tiles = synthetic_page(9, 9, dim=128), tile_queries(queries(30, dim=128))
-    results = [prune(parse(text), page, [0.01]) for text in ("kmeans", "tome", "token_pooling", "agglomerative")]
+    results = [prune(parse(text), page, [0.01]) for text in ("kmeans", "row_pool(smooth=3)", "row_pool(smooth=5)")]
     among = score_page(page.vectors, results, tiles)[1:]
     for result, scores in zip(results, among, strict=True):  # one vector alone is multiplied by another routine
         assert np.array_equal(score_page(page.vectors, [result], tiles)[1], scores)

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.benchmarks.folder import Benchmark
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
-from harness.metrics.ranking import TOP, Evaluator, ranked_ids
+from harness.metrics.ranking import TOP, Evaluator
 from harness.metrics.retention import GoldPairs, score_retention
 from pruners.core.budget import drifted
 
@@ -72,15 +72,11 @@ class TaskEvaluator:
         shared_bytes: int,
         kind: str,
     ) -> Result:
-        summary, columns = [], []
+        measures, share = self.evaluate(cells), score_retention(cells, scores.full, self.gold)
+        deviation = measures["ndcg@5"].mean(-1).std(0)
         pages = len(self.task.page_ids)
+        summary = []
         for b, budget in enumerate(budgets):
-            trials = [self.evaluate(trial) for trial in cells[:, b]]
-            kept = [score_retention(trial, scores.full, self.gold) for trial in cells[:, b]]
-            columns += [
-                {**measures, "score_retention": share.per_query[self.evaluate.rows]}
-                for measures, share in zip(trials, kept, strict=True)
-            ]
             kept_vectors = float(vectors[:, b].sum(-1).mean())
             realised = kept_vectors / float(scores.full_vectors.sum())
             summary.append(
@@ -90,29 +86,28 @@ class TaskEvaluator:
                     "drift": kind == "adaptive" and drifted(realised, budget),
                     "vectors_per_page": (kept_vectors + scores.prompt_vectors) / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
-                    "trials": len(trials),
-                    "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),
-                    "score_retention": float(np.mean([k.score_retention for k in kept])),
-                    "score_retention_micro": float(np.mean([k.score_retention_micro for k in kept])),
-                    "pairs_left_out": kept[0].left_out,
+                    "trials": len(cells),
+                    "trial_deviation_ndcg@5": float(deviation[b]),
+                    "score_retention": float(share.score_retention[:, b].mean()),
+                    "score_retention_micro": float(share.score_retention_micro[:, b].mean()),
+                    "pairs_left_out": share.left_out,
                 }
             )
-        per_query = self._frame(budgets, cells.transpose(1, 0, 2, 3), columns)
+        measures["score_retention"] = share.per_query[..., self.evaluate.rows]
+        per_query = self._frame(budgets, measures, self.evaluate.best(cells))
         return Result(self.task.name, name, summary, per_query, vectors)
 
-    def _frame(
-        self, budgets: tuple[float, ...], cells: np.ndarray, columns: list[dict[str, np.ndarray]]
-    ) -> pd.DataFrame:
-        """One row a query, for each of `cells [budgets, trials, queries, pages]`, whose measures are `columns`."""
-        ids, trials = self.evaluate.query_ids, cells.shape[1]
-        ranked = cells[:, :, self.evaluate.rows].reshape(-1, cells.shape[-1])
+    def _frame(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pd.DataFrame:
+        """One row a budget, trial and query, in this order, of `measures [trials, budgets, queries]`."""
+        ids, trials = self.evaluate.query_ids, len(best)
+        ranked = np.array(self.task.page_ids, dtype=object)[best.swapaxes(0, 1).reshape(-1, best.shape[-1])]
         return pd.DataFrame(
             {
-                "query": ids * len(columns),
-                "language": [self.task.languages.get(query, "") for query in ids] * len(columns),
+                "query": ids * trials * len(budgets),
+                "language": [self.task.languages.get(query, "") for query in ids] * trials * len(budgets),
                 "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
                 "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
-                **{name: np.concatenate([column[name] for column in columns]) for name in columns[0]},
-                f"top_{TOP}": ranked_ids(ranked, self.task.page_ids, TOP),
+                **{name: values.swapaxes(0, 1).ravel() for name, values in measures.items()},
+                f"top_{TOP}": ranked.tolist(),
             }
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from harness.benchmarks.folder import Benchmark
 from harness.evaluation.methods import Method
@@ -14,20 +16,28 @@ from harness.metrics.ranking import TOP, Evaluator
 from harness.metrics.retention import GoldPairs, score_retention
 from pruners.core.budget import drifted
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FULL = "full"
 """The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A method on a data set. `summary` has one entry a budget, `per_query` one row a query, budget and trial."""
+    """A method on a data set. `summary` has one entry a budget, `rows` has one row a query, budget and trial."""
 
     task: str
     method: str
     summary: list[dict]
-    per_query: pd.DataFrame
+    rows: pa.Table
     kept: np.ndarray
     """Vectors kept of each page, in the corpus's order: `[trials, budgets, pages]`."""
+
+    @cached_property
+    def per_query(self) -> pd.DataFrame:
+        """The rows as a frame, for those who group and filter them."""
+        return self.rows.to_pandas()
 
 
 @dataclass(frozen=True)
@@ -94,20 +104,22 @@ class TaskEvaluator:
                 }
             )
         measures["score_retention"] = share.per_query[..., self.evaluate.rows]
-        per_query = self._frame(budgets, measures, self.evaluate.best(cells))
-        return Result(self.task.name, name, summary, per_query, vectors)
+        rows = self._rows(budgets, measures, self.evaluate.best(cells))
+        return Result(self.task.name, name, summary, rows, vectors)
 
-    def _frame(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pd.DataFrame:
+    def _rows(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pa.Table:
         """One row a budget, trial and query, in this order, of `measures [trials, budgets, queries]`."""
-        ids, trials = self.evaluate.query_ids, len(best)
-        ranked = np.array(self.task.page_ids, dtype=object)[best.swapaxes(0, 1).reshape(-1, best.shape[-1])]
-        return pd.DataFrame(
-            {
-                "query": ids * trials * len(budgets),
-                "language": [self.task.languages.get(query, "") for query in ids] * trials * len(budgets),
-                "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
-                "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
-                **{name: values.swapaxes(0, 1).ravel() for name, values in measures.items()},
-                f"top_{TOP}": ranked.tolist(),
-            }
-        )
+        ids, trials, ranked = self.evaluate.query_ids, len(best), best.shape[-1]
+        every = np.tile(np.arange(len(ids)), trials * len(budgets))
+        languages = [self.task.languages.get(query, "") for query in ids]
+        pages = pa.array(self.task.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
+        columns = {
+            "query": pa.array(ids, pa.large_string()).take(pa.array(every)),
+            "language": pa.array(languages, pa.large_string()).take(pa.array(every)),
+            "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
+            "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
+            # NaN is written as no value
+            **{name: pa.array(values.swapaxes(0, 1).ravel(), from_pandas=True) for name, values in measures.items()},
+            f"top_{TOP}": pa.ListArray.from_arrays(np.arange(len(every) + 1, dtype=np.int32) * ranked, pages),
+        }
+        return pa.table(columns)

@@ -28,6 +28,8 @@ MEASURES = (
     *(f"recall_{k}" for k in CUTOFFS),
     "recip_rank",
 )
+_ASKED = {*(f"{kind}.{','.join(map(str, CUTOFFS))}" for kind in ("ndcg_cut", "recall")), "recip_rank"}
+"""The same in few words, which pytrec_eval takes apart every time."""
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -89,13 +91,14 @@ class Evaluator:
         """trec_eval's figures. A page that is not judged counts by its place alone: pages are named by their rank."""
         qrels: dict[str, dict[str, int]] = {}
         run: dict[str, dict[str, float]] = {}
-        for query, standing in enumerate(standings):
-            codes = np.frombuffer(standing, np.int32)
-            judged = [divmod(code, len(self._grades)) for code in codes[codes >= 0].tolist()]
+        for query, codes in enumerate(
+            np.frombuffer(b"".join(standings), np.int32).reshape(len(standings), -1).tolist()
+        ):
+            judged = [divmod(code, len(self._grades)) for code in codes if code >= 0]
             names = [f"{rank}" if rank else f"not found {i}" for i, (rank, _) in enumerate(judged)]
             qrels[f"{query}"] = {page: self._grades[level] for page, (_, level) in zip(names, judged, strict=True)}
             run[f"{query}"] = _ranking(judged[-1][0])
-        found = pytrec_eval.RelevanceEvaluator(qrels, set(MEASURES)).evaluate(run)
+        found = pytrec_eval.RelevanceEvaluator(qrels, _ASKED).evaluate(run)
         return [[found[query][measure] for measure in MEASURES] for query in run]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,16 +110,26 @@ class TaskEvaluator:
     def _rows(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pa.Table:
         """One row a budget, trial and query, in this order, of `measures [trials, budgets, queries]`."""
         ids, trials, ranked = self.evaluate.query_ids, len(best), best.shape[-1]
-        every = np.tile(np.arange(len(ids)), trials * len(budgets))
+        every = pa.array(np.tile(np.arange(len(ids)), trials * len(budgets)))
         languages = [self.task.languages.get(query, "") for query in ids]
         pages = pa.array(self.task.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
+        form = _form(tuple(measures))
         columns = {
-            "query": pa.array(ids, pa.large_string()).take(pa.array(every)),
-            "language": pa.array(languages, pa.large_string()).take(pa.array(every)),
+            "query": pa.array(ids, form.field("query").type).take(every),
+            "language": pa.array(languages, form.field("language").type).take(every),
             "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
             "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
             # NaN is written as no value
             **{name: pa.array(values.swapaxes(0, 1).ravel(), from_pandas=True) for name, values in measures.items()},
             f"top_{TOP}": pa.ListArray.from_arrays(np.arange(len(every) + 1, dtype=np.int32) * ranked, pages),
         }
-        return pa.table(columns)
+        return pa.table(columns, schema=form)
+
+
+@cache
+def _form(measures: tuple[str, ...]) -> pa.Schema:
+    """The columns of a result's rows, typed and described as pandas would write them."""
+    import pandas as pd
+
+    row = {"query": [""], "language": [""], "budget": [0.0], "trial": [0], **{name: [0.0] for name in measures}}
+    return pa.Schema.from_pandas(pd.DataFrame({**row, f"top_{TOP}": [[""]]}), preserve_index=False)

@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from harness.console import output, people, print_rows
+from harness.loading import loading
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
@@ -67,12 +68,13 @@ def evaluate(
     With no options: the embedded retriever and benchmark, every method, budgets 0.05, 0.10 and 0.20. Killed and started
     again, it goes on where it was. Exit status 1 if a method failed; the others' results are kept.
     """
-    from harness.encode import default_root
-    from harness.evaluation.config import Config, parse_budgets, read_config
-    from harness.evaluation.evaluate import Places, run_name, with_overrides
-    from harness.evaluation.evaluate import evaluate as run
-    from harness.progress import bar
-    from harness.progress import quiet as no_bar
+    with loading():
+        from harness.encode import default_root
+        from harness.evaluation.config import Config, parse_budgets, read_config
+        from harness.evaluation.evaluate import Places, run_name, with_overrides
+        from harness.evaluation.evaluate import evaluate as run
+        from harness.progress import bar
+        from harness.progress import quiet as no_bar
 
     settings = with_overrides(
         read_config(config) if config else Config(),

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from harness.benchmarks.folder import Benchmark
 from harness.evaluation.methods import Method
 from harness.evaluation.scores import TaskScores
-from harness.metrics.ranking import TOP, Evaluator, ranked_ids
+from harness.metrics.ranking import TOP, Evaluator
 from harness.metrics.retention import GoldPairs, score_retention
 from pruners.core.budget import drifted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FULL = "full"
 """The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
@@ -20,14 +25,19 @@ FULL = "full"
 
 @dataclass(frozen=True)
 class Result:
-    """A method on a data set. `summary` has one entry a budget, `per_query` one row a query, budget and trial."""
+    """A method on a data set. `summary` has one entry a budget, `rows` has one row a query, budget and trial."""
 
     task: str
     method: str
     summary: list[dict]
-    per_query: pd.DataFrame
+    rows: pa.Table
     kept: np.ndarray
     """Vectors kept of each page, in the corpus's order: `[trials, budgets, pages]`."""
+
+    @cached_property
+    def per_query(self) -> pd.DataFrame:
+        """The rows as a frame, for those who group and filter them."""
+        return self.rows.to_pandas()
 
 
 @dataclass(frozen=True)
@@ -72,15 +82,11 @@ class TaskEvaluator:
         shared_bytes: int,
         kind: str,
     ) -> Result:
-        summary, columns = [], []
+        measures, share = self.evaluate(cells), score_retention(cells, scores.full, self.gold)
+        deviation = measures["ndcg@5"].mean(-1).std(0)
         pages = len(self.task.page_ids)
+        summary = []
         for b, budget in enumerate(budgets):
-            trials = [self.evaluate(trial) for trial in cells[:, b]]
-            kept = [score_retention(trial, scores.full, self.gold) for trial in cells[:, b]]
-            columns += [
-                {**measures, "score_retention": share.per_query[self.evaluate.rows]}
-                for measures, share in zip(trials, kept, strict=True)
-            ]
             kept_vectors = float(vectors[:, b].sum(-1).mean())
             realised = kept_vectors / float(scores.full_vectors.sum())
             summary.append(
@@ -90,29 +96,40 @@ class TaskEvaluator:
                     "drift": kind == "adaptive" and drifted(realised, budget),
                     "vectors_per_page": (kept_vectors + scores.prompt_vectors) / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
-                    "trials": len(trials),
-                    "trial_deviation_ndcg@5": float(np.std([trial["ndcg@5"].mean() for trial in trials])),
-                    "score_retention": float(np.mean([k.score_retention for k in kept])),
-                    "score_retention_micro": float(np.mean([k.score_retention_micro for k in kept])),
-                    "pairs_left_out": kept[0].left_out,
+                    "trials": len(cells),
+                    "trial_deviation_ndcg@5": float(deviation[b]),
+                    "score_retention": float(share.score_retention[:, b].mean()),
+                    "score_retention_micro": float(share.score_retention_micro[:, b].mean()),
+                    "pairs_left_out": share.left_out,
                 }
             )
-        per_query = self._frame(budgets, cells.transpose(1, 0, 2, 3), columns)
-        return Result(self.task.name, name, summary, per_query, vectors)
+        measures["score_retention"] = share.per_query[..., self.evaluate.rows]
+        rows = self._rows(budgets, measures, self.evaluate.best(cells))
+        return Result(self.task.name, name, summary, rows, vectors)
 
-    def _frame(
-        self, budgets: tuple[float, ...], cells: np.ndarray, columns: list[dict[str, np.ndarray]]
-    ) -> pd.DataFrame:
-        """One row a query, for each of `cells [budgets, trials, queries, pages]`, whose measures are `columns`."""
-        ids, trials = self.evaluate.query_ids, cells.shape[1]
-        ranked = cells[:, :, self.evaluate.rows].reshape(-1, cells.shape[-1])
-        return pd.DataFrame(
-            {
-                "query": ids * len(columns),
-                "language": [self.task.languages.get(query, "") for query in ids] * len(columns),
-                "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
-                "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
-                **{name: np.concatenate([column[name] for column in columns]) for name in columns[0]},
-                f"top_{TOP}": ranked_ids(ranked, self.task.page_ids, TOP),
-            }
-        )
+    def _rows(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pa.Table:
+        """One row a budget, trial and query, in this order, of `measures [trials, budgets, queries]`."""
+        ids, trials, ranked = self.evaluate.query_ids, len(best), best.shape[-1]
+        every = pa.array(np.tile(np.arange(len(ids)), trials * len(budgets)))
+        languages = [self.task.languages.get(query, "") for query in ids]
+        pages = pa.array(self.task.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
+        form = _form(tuple(measures))
+        columns = {
+            "query": pa.array(ids, form.field("query").type).take(every),
+            "language": pa.array(languages, form.field("language").type).take(every),
+            "budget": np.repeat(np.array(budgets, float), trials * len(ids)),
+            "trial": np.tile(np.repeat(np.arange(trials), len(ids)), len(budgets)),
+            # NaN is written as no value
+            **{name: pa.array(values.swapaxes(0, 1).ravel(), from_pandas=True) for name, values in measures.items()},
+            f"top_{TOP}": pa.ListArray.from_arrays(np.arange(len(every) + 1, dtype=np.int32) * ranked, pages),
+        }
+        return pa.table(columns, schema=form)
+
+
+@cache
+def _form(measures: tuple[str, ...]) -> pa.Schema:
+    """The columns of a result's rows, typed and described as pandas would write them."""
+    import pandas as pd
+
+    row = {"query": [""], "language": [""], "budget": [0.0], "trial": [0], **{name: [0.0] for name in measures}}
+    return pa.Schema.from_pandas(pd.DataFrame({**row, f"top_{TOP}": [[""]]}), preserve_index=False)

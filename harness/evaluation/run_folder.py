@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 
 from harness import parquet
@@ -87,7 +86,7 @@ class RunFolder:
     def write_result(self, slug: str, result: Result) -> None:
         """The JSON file goes last: where it is, the result is whole."""
         rows = io.BytesIO()
-        result.per_query.to_parquet(rows, index=False)
+        pq.write_table(result.rows, rows)
         path = self._path(result.task, slug, ".parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, rows.getvalue())
@@ -98,9 +97,10 @@ class RunFolder:
 
     def read_result(self, task: str, slug: str) -> Result:
         record = json.loads(self._path(task, slug, ".json").read_text())
-        frame = pd.read_parquet(self._path(task, slug, ".parquet"))
+        with pq.ParquetFile(self._path(task, slug, ".parquet")) as file:
+            rows = file.read()
         kept = read_kept(self._path(task, slug, KEPT), len(record["budgets"]))
-        return Result(record["task"], record["method"], record["budgets"], frame, kept)
+        return Result(record["task"], record["method"], record["budgets"], rows, kept)
 
     def read_figures(self, task: str, slug: str, columns: Sequence[str]) -> Figures:
         """Nothing but these columns is unpacked: ranked pages are most of a result, and most of the time."""

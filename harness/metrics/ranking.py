@@ -1,19 +1,26 @@
 """NDCG@{1,5,10,50,100}, recall and MRR of every query, by pytrec_eval (trec_eval's own code, as in MTEB).
 
 Rules: linear gain with grades kept; ties broken by descending page id, scores compared in float32. Of a query only the
-top 200 are handed over, and of these nothing that ranks below its last judged page: the figures are the same, many
-times faster. A group of ties that a cut would split is kept whole, because its order is decided by ids.
+top 200 count; a group of ties that this cut would split is kept whole, because its order is decided by ids.
+
+A query's figures depend on the ranks and grades of its judged pages, and on nothing else. So ranks are counted here
+(`ranks.py`), and pytrec_eval is asked once for every way in which the judged pages stand, whatever query, method or
+budget it occurs with: the figures are the same, many times faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import pytrec_eval
 
+from harness.metrics.ranks import best_pages, by_descending_id, judged_ranks
+
 CUTOFFS = (1, 5, 10, 50, 100)
 DEPTH = 200
+MOST_KNOWN = 20_000  # standings whose figures are remembered: about 10 MB
 TOP = 10
 """Ranked pages kept of each query, budget and trial; what is submitted is checked against them."""
 MEASURES = (
@@ -21,6 +28,8 @@ MEASURES = (
     *(f"recall_{k}" for k in CUTOFFS),
     "recip_rank",
 )
+_ASKED = {*(f"{kind}.{','.join(map(str, CUTOFFS))}" for kind in ("ndcg_cut", "recall")), "recip_rank"}
+"""The same in few words, which pytrec_eval takes apart every time."""
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -39,37 +48,65 @@ class Evaluator:
     def __init__(self, qrels: Qrels, query_ids: Sequence[str], page_ids: Sequence[str]) -> None:
         self.query_ids = [query for query in query_ids if any(grade > 0 for grade in qrels.get(query, {}).values())]
         """Queries that have a relevant page. Others cannot be scored, and are left out."""
-        self.page_ids = list(page_ids)
         row_of = {query: row for row, query in enumerate(query_ids)}
         self.rows = np.array([row_of[query] for query in self.query_ids], np.int64)
         """Theirs in a score matrix of all queries."""
-        judged = {query: {page: int(grade) for page, grade in qrels[query].items()} for query in self.query_ids}
-        self._evaluator = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES))
+        self._by_id = by_descending_id(page_ids)
+        self._grades = sorted({int(grade) for query in self.query_ids for grade in qrels[query].values()})
         page_at = {page: place for place, page in enumerate(page_ids)}
-        pairs = [(q, page_at[p]) for q, query in enumerate(self.query_ids) for p in judged[query] if p in page_at]
-        self._judged = tuple(np.array(pairs, np.int64).reshape(-1, 2).T)
+        judged = [
+            (q, slot, page_at.get(page, -1), self._grades.index(int(grade)))
+            for q, query in enumerate(self.query_ids)
+            for slot, (page, grade) in enumerate(qrels[query].items())
+        ]
+        self._queries, self._slots, self._pages, self._levels = np.array(judged, np.int64).reshape(-1, 4).T.copy()
+        self._figures: dict[bytes, list[float]] = {}
 
     def __call__(self, scores: np.ndarray) -> dict[str, np.ndarray]:
-        """Every measure for `scores [queries, pages]`: an array with one value for each of `self.query_ids`."""
-        scores = np.asarray(scores, np.float32)[self.rows]
-        run: dict[str, dict[str, float]] = {query: {} for query in self.query_ids}
-        rows, pages = np.nonzero(scores >= self._cuts(scores)[:, None])
-        for row, page, score in zip(rows.tolist(), pages.tolist(), scores[rows, pages].tolist(), strict=True):
-            run[self.query_ids[row]][self.page_ids[page]] = score
-        found = self._evaluator.evaluate(run)
-        return {name(m): np.array([found[query][m] for query in self.query_ids]) for m in MEASURES}
+        """Every measure for `scores [..., queries, pages]`: arrays `[..., queries]`, of `self.query_ids` only."""
+        standings = self._standings(_matrices(scores))
+        if len(self._figures) > MOST_KNOWN:
+            self._figures.clear()
+        if new := [standing for standing in dict.fromkeys(standings) if standing not in self._figures]:
+            self._figures.update(zip(new, self._measure(new), strict=True))
+        figures = np.array([self._figures[standing] for standing in standings]).reshape(-1, len(MEASURES))
+        shape = (*scores.shape[:-2], len(self.query_ids))
+        return {name(m): np.ascontiguousarray(figures[:, i]).reshape(shape) for i, m in enumerate(MEASURES)}
 
-    def _cuts(self, scores: np.ndarray) -> np.ndarray:
-        """The score of each query below which no page can change a figure; infinite if none of its judged is there."""
-        cuts = np.full(len(scores), np.inf, np.float32)
-        np.minimum.at(cuts, self._judged[0], scores[self._judged])
-        if scores.shape[1] > DEPTH:
-            cuts = np.maximum(cuts, np.partition(scores, -DEPTH, axis=1)[:, -DEPTH])
-        return cuts
+    def best(self, scores: np.ndarray, depth: int = TOP) -> np.ndarray:
+        """The best pages `[..., queries, depth]` of the same queries, all pages if there are fewer."""
+        found = best_pages(_matrices(scores), self.rows, self._by_id, min(depth, len(self._by_id)))
+        return found.reshape(*scores.shape[:-2], *found.shape[1:])
+
+    def _standings(self, matrices: np.ndarray) -> list[bytes]:
+        """For each matrix and query the rank and grade of every judged page (rank 0: not found), in rising order."""
+        ranks = judged_ranks(matrices, self.rows[self._queries], self._pages, self._by_id, DEPTH)
+        width = 1 + self._slots.max(initial=0)
+        codes = np.full((len(matrices), len(self.query_ids), width), -1, np.int32)
+        codes[:, self._queries, self._slots] = ranks * len(self._grades) + self._levels
+        codes.sort(axis=-1)
+        return codes.view(f"V{codes.itemsize * width}").ravel().tolist()
+
+    def _measure(self, standings: Sequence[bytes]) -> list[list[float]]:
+        """trec_eval's figures. A page that is not judged counts by its place alone: pages are named by their rank."""
+        qrels: dict[str, dict[str, int]] = {}
+        run: dict[str, dict[str, float]] = {}
+        for query, codes in enumerate(
+            np.frombuffer(b"".join(standings), np.int32).reshape(len(standings), -1).tolist()
+        ):
+            judged = [divmod(code, len(self._grades)) for code in codes if code >= 0]
+            names = [f"{rank}" if rank else f"not found {i}" for i, (rank, _) in enumerate(judged)]
+            qrels[f"{query}"] = {page: self._grades[level] for page, (_, level) in zip(names, judged, strict=True)}
+            run[f"{query}"] = _ranking(judged[-1][0])
+        found = pytrec_eval.RelevanceEvaluator(qrels, _ASKED).evaluate(run)
+        return [[found[query][measure] for measure in MEASURES] for query in run]
 
 
-def ranked_ids(scores: np.ndarray, page_ids: Sequence[str], depth: int) -> list[list[str]]:
-    """The best pages of each query, in trec_eval's order: score first, then descending id."""
-    by_id = np.argsort(np.array(page_ids, dtype=object))[::-1]
-    best = np.argsort(-np.asarray(scores, np.float32)[:, by_id], axis=1, kind="stable")[:, :depth]
-    return np.array(page_ids, dtype=object)[by_id[best]].tolist()
+@cache
+def _ranking(pages: int) -> dict[str, float]:
+    """A query's pages down to the last that is judged."""
+    return {f"{rank}": -float(rank) for rank in range(1, pages + 1)}
+
+
+def _matrices(scores: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(scores, np.float32).reshape(-1, *scores.shape[-2:])

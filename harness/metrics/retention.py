@@ -36,25 +36,31 @@ class GoldPairs:
 
 @dataclass(frozen=True)
 class Retention:
-    """Score Retention of one cell, and of each query (the mean over its gold pages; NaN if none can be used)."""
+    """Score Retention of cells `[...]`, and of their queries `[..., queries]`: the mean over a query's gold pages, NaN
+    if none can be used.
+    """
 
-    score_retention: float
-    score_retention_micro: float
+    score_retention: np.ndarray
+    score_retention_micro: np.ndarray
     left_out: int
     per_query: np.ndarray
 
 
 def score_retention(pruned: np.ndarray, full: np.ndarray, gold: GoldPairs) -> Retention:
-    """Score Retention from two score matrices `[queries, pages]`."""
-    after = pruned[gold.queries, gold.pages].astype(np.float64)
-    before = full[gold.queries, gold.pages].astype(np.float64)
-    usable = before > 0
-    ratios = after[usable] / before[usable]
-    sums = np.bincount(gold.queries[usable], ratios, minlength=len(full))
-    pairs = np.bincount(gold.queries[usable], minlength=len(full))
+    """Score Retention from the score matrices of cells `[..., queries, pages]` and of the full model."""
+    usable = full[gold.queries, gold.pages] > 0
+    queries, pages = gold.queries[usable], gold.pages[usable]
+    before = full[queries, pages].astype(np.float64)
+    cells, n = pruned.shape[:-2], len(full)
+    # `take` lays the pairs of a cell side by side, so that a sum does not depend on how many cells there are
+    after = np.take(pruned.reshape(*cells, -1), queries * full.shape[1] + pages, axis=-1).astype(np.float64)
+    ratios = after / before
+    sums = np.array([np.bincount(queries, each, minlength=n) for each in ratios.reshape(-1, len(queries))])
+    pairs = np.bincount(queries, minlength=n)
+    nothing = np.full(cells, np.nan)
     return Retention(
-        score_retention=float(ratios.mean()) if usable.any() else float("nan"),
-        score_retention_micro=float(after[usable].sum() / before[usable].sum()) if usable.any() else float("nan"),
+        score_retention=ratios.mean(-1) if usable.any() else nothing,
+        score_retention_micro=after.sum(-1) / before.sum() if usable.any() else nothing,
         left_out=int((~usable).sum()),
-        per_query=np.divide(sums, pairs, out=np.full(len(full), np.nan), where=pairs > 0),
+        per_query=np.divide(sums, pairs, out=np.full(sums.shape, np.nan), where=pairs > 0).reshape(*cells, n),
     )

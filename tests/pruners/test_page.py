@@ -13,6 +13,7 @@ from pruners import Page, PruneBoardError, Window
         (torch.ones(0, 3), None, {}, "N >= 1"),
         (torch.ones(4), None, {}, r"\[N, d\]"),
         (torch.tensor([[1.0, float("nan")]]), None, {}, "NaN"),
+        (torch.tensor([[torch.inf, -torch.inf, 1.0]]), None, {}, "NaN or infinity"),
         (torch.ones(4, 3), (2, 3), {}, "2 x 3 grid does not hold its 4"),
         (torch.ones(4, 3), None, {"eos": torch.ones(2, 5)}, r"'eos' must be a tensor \[layers, 4\]"),
     ],
@@ -20,6 +21,12 @@ from pruners import Page, PruneBoardError, Window
 def test_a_malformed_page_is_refused_with_its_id(vectors, grid, signals, complaint) -> None:
     with pytest.raises(PruneBoardError, match=f"page 'p7'.*{complaint}"):
         Page("p7", vectors, grid, signals)
+
+
+def test_vectors_whose_sum_overflows_are_finite_all_the_same() -> None:
+    vectors = torch.full((4, 3), 3e38)
+    assert vectors.sum().isinf()
+    assert len(Page("p7", vectors)) == 4
 
 
 def test_fingerprint_sees_a_single_changed_bit_of_vectors_and_signals(page: Page) -> None:

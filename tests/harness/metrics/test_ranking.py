@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from harness.metrics.ranking import CUTOFFS, MEASURES, Evaluator, name, ranked_ids
+from harness.metrics.ranking import CUTOFFS, MEASURES, Evaluator, name
 
 
 def ndcg_by_hand(ranking: list[str], grades: dict[str, int], k: int) -> float:
@@ -56,13 +56,37 @@ def test_pages_below_the_last_judged_one_change_no_figure(ties: bool) -> None:
         assert ours[name(measure)].tolist() == [whole[q][measure] for q in query_ids]
 
 
+def test_a_page_below_the_top_200_is_not_found_unless_it_ties_with_them() -> None:
+    """Page 0 ranks 202nd; in the second query it has the score of the 200th, and the lowest id of three with it."""
+    page_ids = [f"p{i:03d}" for i in range(250)]
+    scores = np.tile(np.arange(250, 0, -1, dtype=np.float32), (2, 1))
+    scores[0, 0], scores[1, 0] = scores[0, 201] - 0.5, scores[1, 200]
+    scores[1, 199] = scores[1, 200]
+    found = Evaluator({"a": {"p000": 1}, "b": {"p000": 1}}, ["a", "b"], page_ids)(scores)
+    assert found["mrr"].tolist() == [0, pytest.approx(1 / 201)]
+
+
+def test_cells_are_measured_together_as_each_alone() -> None:
+    qrels, query_ids, page_ids, scores = random_case(60, 3, ties=True)
+    cells = np.stack([scores, -scores, scores[:, ::-1], np.abs(scores)]).reshape(2, 2, *scores.shape)
+    together = Evaluator(qrels, query_ids, page_ids)
+    found, best = together(cells), together.best(cells)
+    for place in np.ndindex(2, 2):
+        alone = Evaluator(qrels, query_ids, page_ids)
+        assert np.array_equal(best[place], alone.best(cells[place]))
+        for measure, values in alone(cells[place]).items():
+            assert np.array_equal(found[measure][place], values)
+
+
 def test_ndcg_is_linear_in_the_grade_and_ties_go_to_the_higher_id() -> None:
     qrels, query_ids, page_ids, scores = random_case(40, 1, ties=True)
-    ours = Evaluator(qrels, query_ids, page_ids)(scores)
+    evaluate = Evaluator(qrels, query_ids, page_ids)
+    ours, best, all_pages = evaluate(scores), evaluate.best(scores), evaluate.best(scores, 40)
     for row, query in enumerate(query_ids):
         order = sorted(zip(scores[row], page_ids, strict=True), reverse=True)  # equal scores: descending id
         ranking = [page for _, page in order]
-        assert ranked_ids(scores, page_ids, 40)[row] == ranking
+        assert [page_ids[page] for page in all_pages[row]] == ranking
+        assert [page_ids[page] for page in best[row]] == ranking[:10]
         for k in CUTOFFS:
             assert ours[f"ndcg@{k}"][row] == pytest.approx(ndcg_by_hand(ranking, qrels[query], k), abs=1e-6)
 

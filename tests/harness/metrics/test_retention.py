@@ -26,3 +26,14 @@ def test_pairs_whose_full_score_is_not_positive_are_left_out_and_counted() -> No
     found = score_retention(full / 2, full, gold)
     assert (found.left_out, found.score_retention) == (2, 0.5)
     assert np.isnan(found.per_query[1])
+
+
+def test_cells_are_measured_together_as_each_alone() -> None:
+    gold = GoldPairs.of(QRELS, ["q1", "q2", "q3"], ["a", "b", "c"])
+    full, *cells = np.random.default_rng(0).uniform(1, 9, (7, 3, 3)).astype(np.float32)
+    together = score_retention(np.array(cells).reshape(2, 3, 3, 3), full, gold)
+    for place, cell in zip(np.ndindex(2, 3), cells, strict=True):
+        alone = score_retention(cell, full, gold)
+        assert together.score_retention[place] == alone.score_retention
+        assert together.score_retention_micro[place] == alone.score_retention_micro
+        assert np.array_equal(together.per_query[place], alone.per_query, equal_nan=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.metrics.ranking import Evaluator, ranked_ids
+from harness.metrics.ranking import Evaluator
 from harness.submissions.pinned import Judged
 from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import PerQuery, Texts
@@ -21,8 +21,7 @@ def judged_and_table(rng: np.random.Generator, pages: int, queries: int) -> tupl
     scores = rng.integers(0, 15, size=(queries, pages)).astype(np.float32)
     truth = Evaluator(qrels, query_ids, page_ids)
     measured = truth(scores)
-    rows = [query_ids.index(query) for query in truth.query_ids]
-    tops = ranked_ids(scores[rows], page_ids, 10)
+    tops = [[page_ids[page] for page in top] for top in truth.best(scores)]
     names = sorted({page for top in tops for page in top})
     codes = np.full((len(tops), 10), -1)
     for i, top in enumerate(tops):

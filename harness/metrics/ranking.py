@@ -11,7 +11,7 @@ budget it occurs with: the figures are the same, many times faster.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import pytrec_eval
@@ -102,7 +102,7 @@ class Evaluator:
         return [[found[query][measure] for measure in MEASURES] for query in run]
 
 
-@cache
+@lru_cache(maxsize=DEPTH)  # ties reach further down, in any length
 def _ranking(pages: int) -> dict[str, float]:
     """A query's pages down to the last that is judged."""
     return {f"{rank}": -float(rank) for rank in range(1, pages + 1)}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from harness.metrics import ranking
 from harness.metrics.ranking import CUTOFFS, MEASURES, Evaluator, name
 
 
@@ -66,10 +67,14 @@ def test_a_page_below_the_top_200_is_not_found_unless_it_ties_with_them() -> Non
     assert found["mrr"].tolist() == [0, pytest.approx(1 / 201)]
 
 
-def test_cells_are_measured_together_as_each_alone() -> None:
+@pytest.mark.parametrize("known", [0, 20_000])
+def test_cells_are_measured_together_as_each_alone(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
+    """Also where figures of earlier cells were forgotten."""
+    monkeypatch.setattr(ranking, "MOST_KNOWN", known)
     qrels, query_ids, page_ids, scores = random_case(60, 3, ties=True)
     cells = np.stack([scores, -scores, scores[:, ::-1], np.abs(scores)]).reshape(2, 2, *scores.shape)
     together = Evaluator(qrels, query_ids, page_ids)
+    together(cells[::-1])
     found, best = together(cells), together.best(cells)
     for place in np.ndindex(2, 2):
         alone = Evaluator(qrels, query_ids, page_ids)

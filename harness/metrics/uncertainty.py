@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from harness.metrics.aggregate import benchmark_mean, benchmark_retention, data_set_mean
 
@@ -70,10 +71,11 @@ def compare(data_sets: Sequence[Sequence[np.ndarray]], *, resamples: int = RESAM
     ndcg, retention = _figures([data_set_mean([values.mean(1) for values in subsets])[None] for subsets in data_sets])
     # one cell's replicates are read at a time, so they lie side by side
     ndcg_replicates, retention_replicates = (np.empty((resamples, cells), order="F") for _ in range(2))
-    for rows in _chunks(resamples):
-        size = rows.stop - rows.start
-        means = [data_set_mean([_resampled_means(rng, values, size) for values in subsets]) for subsets in data_sets]
-        ndcg_replicates[rows], retention_replicates[rows] = _figures(means)
+    with threadpool_limits(1):  # the last bits of a product shared among threads depend on how many there are
+        for rows in _chunks(resamples):
+            size = rows.stop - rows.start
+            means = [data_set_mean([_resampled_means(rng, v, size) for v in subsets]) for subsets in data_sets]
+            ndcg_replicates[rows], retention_replicates[rows] = _figures(means)
     return Comparison(ndcg[0], ndcg_replicates, retention[0], retention_replicates)
 
 

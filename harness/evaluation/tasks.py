@@ -42,6 +42,7 @@ def evaluate_tasks(
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set."""
     plans = [plan for task in tasks if (plan := _plan(config, task, stores[task.name], methods, run, progress))]
+    plans.sort(key=lambda plan: -len(plan.job.store) * len(plan.job.queries))  # workers idle while the last is measured
     failures: dict[str, str] = {}
     with page_scores([plan.job for plan in plans], workers) as pages:
         for plan in plans:

@@ -31,10 +31,10 @@ LIGHT = [
 def test_help_and_lists_import_nothing_heavy(args: list[str]) -> None:
     code = f"""
 import sys
-from harness.cli import main
+from harness.cli import run
 sys.argv = ["harness", *{args!r}]
 try:
-    main()
+    run()
 finally:
     print("HEAVY", [m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)
 """
@@ -118,3 +118,19 @@ def test_bench_pruners_times_a_peer_on_the_same_work() -> None:
     assert row["pruner"] == "kmeans"
     assert row["ms"] > 0
     assert row["ratio"] == pytest.approx(row["peer_ms"] / row["ms"], rel=0.2)
+
+
+def test_what_is_to_be_done_at_exit_is_done_and_output_is_complete(tmp_path: Path) -> None:
+    """The command leaves without taking the interpreter apart."""
+    left = tmp_path / "left"
+    code = f"""
+import atexit, pathlib, sys
+from harness.cli import main
+atexit.register(pathlib.Path({str(left)!r}).touch)
+sys.argv = ["harness", "list", "pruners", "--json"]
+main()
+"""
+    run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    assert run.returncode == 0
+    assert left.exists()
+    assert json.loads(run.stdout)

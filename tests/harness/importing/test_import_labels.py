@@ -107,13 +107,11 @@ def test_the_output_may_not_lie_in_the_input(labelled):
 def test_the_command_lists_problems_and_ends_with_status_2(labelled, tmp_path, monkeypatch, capsys):
     import sys
 
-    from harness.cli import main
+    from harness.cli import run
 
     (labelled / "qrels.tsv").write_text("q1\tabsent.png\t1\n")
     monkeypatch.setattr(sys, "argv", ["harness", "import", str(labelled), "--out", str(tmp_path / "out")])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    assert run() == 2
     assert "qrels.tsv, row 1: there is no page 'absent.png'" in capsys.readouterr().err
 
 

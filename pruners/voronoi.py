@@ -11,8 +11,7 @@ import torch
 
 from pruners import Page, scorer, unit
 
-GONE = np.float32(-1e30)
-NO_NAN = {"nnan", "ninf", "nsz"}  # similarities are finite: a maximum may become one vector instruction
+GONE, HERE = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
 @scorer("voronoi", ordinal=True, trials=1, paper="Kankanampati et al. 2026, arXiv 2603.09933")
@@ -49,80 +48,108 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
     all. Most of that happens when few vectors are left, so columns are drawn together whenever half of them have gone.
     """
     samples, n = 2 * len(similarity), similarity.shape[1]
+    keys = _keys(similarity)
     vectors = np.arange(n)  # of the columns that are there
-    gone_by = np.zeros(n, np.float32)  # added to a row: GONE where a vector does not count
+    bound = np.full(n, HERE, np.int32)  # of a column's keys: GONE where a vector does not count
     best, second = np.empty(samples, np.int32), np.empty(samples, np.int32)
     cost = np.zeros(n, np.float64)
     # The samples that a vector is best or second of, as linked lists: entry 2s, or 2s + 1, is sample s.
     first, following = np.full(n, -1, np.int32), np.empty(2 * samples, np.int32)
     for s in range(samples):
-        row, sign = _sample(similarity, s)
-        best[s] = _highest(row, sign, gone_by)
-        second[s] = _second(row, sign, gone_by, best[s])
-        cost[best[s]] += abs(row[best[s]] - row[second[s]])
+        row, flip = _sample(keys, s)
+        best[s] = _highest(row, flip, bound)
+        second[s] = _second(row, flip, bound, best[s])
+        cost[best[s]] += _margin(row, best[s], second[s])
         for entry, vector in ((2 * s, best[s]), (2 * s + 1, second[s])):
             following[entry], first[vector] = first[vector], entry
     order = np.empty(n, np.int64)
     for step in range(n):
         if 2 * (n - step) <= len(vectors):
-            left = np.flatnonzero(gone_by == 0)
+            left = np.flatnonzero(bound[: len(vectors)] == HERE)
             place = np.zeros(len(vectors), np.int32)
             place[left] = np.arange(len(left))
-            similarity, best, second = _columns(similarity, left), place[best], place[second]
-            vectors, cost, gone_by, first = vectors[left], cost[left], gone_by[left], first[left]
+            keys, best, second = _columns(keys, left), place[best], place[second]
+            vectors, cost, first = vectors[left], cost[left], first[left]
+            bound = np.full(keys.shape[1], GONE, np.int32)
+            bound[: len(left)] = HERE
         gone = -1
         for j in range(len(vectors)):
-            if gone_by[j] == 0 and (gone < 0 or cost[j] <= cost[gone]):
+            if bound[j] == HERE and (gone < 0 or cost[j] <= cost[gone]):
                 gone = j
         order[step] = vectors[gone]
-        gone_by[gone] = GONE
+        bound[gone] = GONE
         if step >= n - 2:  # with one vector left there is no second best, and nothing more to choose
             continue
         entry = first[gone]
         while entry >= 0:
             s, after = entry >> 1, following[entry]
-            row, sign = _sample(similarity, s)
+            row, flip = _sample(keys, s)
             if best[s] == gone:
                 best[s] = second[s]
             else:
-                cost[best[s]] -= abs(row[best[s]] - row[second[s]])
-            second[s] = _second(row, sign, gone_by, best[s])
-            cost[best[s]] += abs(row[best[s]] - row[second[s]])
+                cost[best[s]] -= _margin(row, best[s], second[s])
+            second[s] = _second(row, flip, bound, best[s])
+            cost[best[s]] += _margin(row, best[s], second[s])
             following[entry], first[second[s]] = first[second[s]], entry
             entry = after
     return order
 
 
-@numba.njit(cache=True)
-def _sample(similarity: np.ndarray, s: int) -> tuple[np.ndarray, np.float32]:
-    """Similarities of the direction that sample s is of, and their sign in the sample."""
-    return similarity[s >> 1], np.float32(1 - 2 * (s & 1))
+# Maxima of whole numbers are found eight at a time, those of floats one by one: similarities are compared by whole
+# numbers that are in the same order. The number of -x is that of x with all bits turned over.
 
 
 @numba.njit(cache=True)
-def _columns(matrix: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    part = np.empty((len(matrix), len(chosen)), matrix.dtype)
-    for i in range(len(matrix)):
+def _keys(similarity: np.ndarray) -> np.ndarray:
+    bits = similarity.view(np.int32)
+    keys = np.empty_like(bits)
+    for i in range(len(bits)):
+        for j in range(bits.shape[1]):
+            keys[i, j] = bits[i, j] ^ ((bits[i, j] >> 31) & HERE)
+    return keys
+
+
+@numba.njit(cache=True)
+def _margin(row: np.ndarray, a: int, b: int) -> float:
+    return abs(_similarity(row[a]) - _similarity(row[b]))
+
+
+@numba.njit(cache=True)
+def _similarity(key: np.int32) -> np.float32:
+    return np.int32(key ^ ((key >> 31) & HERE)).view(np.float32)
+
+
+@numba.njit(cache=True)
+def _sample(keys: np.ndarray, s: int) -> tuple[np.ndarray, np.int32]:
+    """Keys of the direction that sample s is of, and what turns them into its own."""
+    return keys[s >> 1], np.int32(-(s & 1))
+
+
+@numba.njit(cache=True)
+def _columns(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The chosen columns, and as many more as fill the last eight; these are never looked at."""
+    part = np.zeros((len(keys), -(-len(chosen) // 8) * 8), np.int32)
+    for i in range(len(keys)):
         for j in range(len(chosen)):
-            part[i, j] = matrix[i, chosen[j]]
+            part[i, j] = keys[i, chosen[j]]
     return part
 
 
 @numba.njit(cache=True)
-def _second(row: np.ndarray, sign: np.float32, gone_by: np.ndarray, best: int) -> int:
-    gone_by[best] = GONE
-    found = _highest(row, sign, gone_by)
-    gone_by[best] = 0
+def _second(row: np.ndarray, flip: np.int32, bound: np.ndarray, best: int) -> int:
+    bound[best] = GONE
+    found = _highest(row, flip, bound)
+    bound[best] = HERE
     return found
 
 
-@numba.njit(cache=True, fastmath=NO_NAN)
-def _highest(row: np.ndarray, sign: np.float32, gone_by: np.ndarray) -> int:
-    """The first of the highest: their value in one vectorised sweep, where it is in another."""
-    top = np.float32(2) * GONE
+@numba.njit(cache=True)
+def _highest(row: np.ndarray, flip: np.int32, bound: np.ndarray) -> int:
+    """The first of the highest: their key in one vectorised sweep, where it is in another."""
+    top = GONE
     for j in range(len(row)):
-        top = max(top, sign * row[j] + gone_by[j])
+        top = max(top, min(np.int32(row[j] ^ flip), bound[j]))
     place = n = np.int32(len(row))
     for j in range(len(row)):
-        place = min(place, np.int32(j) if sign * row[j] + gone_by[j] == top else n)
+        place = min(place, np.int32(j) if min(np.int32(row[j] ^ flip), bound[j]) == top else n)
     return place

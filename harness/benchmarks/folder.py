@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image, UnidentifiedImageError
 
@@ -130,7 +131,7 @@ def _read_page_texts(files: Sequence[Path]) -> tuple[str, ...] | None:
     """The pages' texts in order, or None if a corpus file has no such column."""
     if not all("text" in pq.read_schema(path).names for path in files):
         return None
-    return tuple(text or "" for path in files for text in pq.read_table(path, columns=["text"])["text"].to_pylist())
+    return tuple(text or "" for path in files for text in _table(path, ["text"])["text"].to_pylist())
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:
@@ -164,7 +165,13 @@ def _read_qrels(files: Sequence[Path], queries: Mapping[str, str]) -> dict[str, 
 
 
 def _rows(files: Sequence[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
-    return ((path, pq.read_table(path).to_pylist()) for path in files)
+    return ((path, _table(path).to_pylist()) for path in files)
+
+
+def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """A file's rows. Not by `read_table`, which loads pandas to do the same."""
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=columns)
 
 
 def _parquet_files(folder: Path, part: str, split: str) -> list[Path]:

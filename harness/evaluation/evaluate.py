@@ -73,11 +73,17 @@ def evaluate(
     _same_stores(run, stores)
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
-    write_record(run, config, suite, backbone, stores, methods)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
     failures |= evaluate_tasks(
-        config, suite.tasks, stores, [m for m in methods if m.failure is None], run, places.workers, progress
+        config,
+        suite.tasks,
+        stores,
+        [m for m in methods if m.failure is None],
+        run,
+        places.workers,
+        progress,
+        meanwhile=lambda: write_record(run, config, suite, backbone, stores, methods),
     )
     run.write_json("failures.json", failures)
     rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)

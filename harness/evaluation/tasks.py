@@ -6,7 +6,7 @@ Workers score pages of the next data set while this one is measured.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.benchmarks.folder import Benchmark
@@ -39,12 +39,17 @@ def evaluate_tasks(
     run: RunFolder,
     workers: int,
     progress: Progress,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> dict[str, str]:
-    """Evaluate what is missing; the reasons of methods that failed on some data set."""
+    """Evaluate what is missing; the reasons of methods that failed on some data set.
+
+    `meanwhile` is done once the workers are at work, and before any result is taken from them.
+    """
     plans = [plan for task in tasks if (plan := _plan(config, task, stores[task.name], methods, run, progress))]
     plans.sort(key=lambda plan: -len(plan.job.store) * len(plan.job.queries))  # workers idle while the last is measured
     failures: dict[str, str] = {}
     with page_scores([plan.job for plan in plans], workers) as pages:
+        meanwhile()
         for plan in plans:
             failures = {**_evaluate(config, plan, pages, run, progress), **failures}
     return failures

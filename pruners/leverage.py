@@ -11,6 +11,9 @@ from pruners import Page, scorer
 
 REAL = 1e-10
 """Part of the largest variance below which a direction is rounding noise, which would dominate once whitened."""
+DECIMALS = 8
+"""Beyond these a leverage is noise. All vectors of a page with fewer of them than dimensions have the same one, and
+such ties must be decided by patch index, not by what a processor rounds."""
 
 
 @scorer("pca_leverage", paper="Mahoney 2011, leverage scores, arXiv 1104.5557")
@@ -21,12 +24,12 @@ def pca_leverage(page: Page, components: int | None = None) -> torch.Tensor:
     scatter = x.T @ x
     if components is None and (factor := _factor(scatter)) is not None:
         white = blas.dtrsm(1.0, factor, x.T, lower=True)
-        return torch.from_numpy((white * white).sum(0))
+        return torch.from_numpy((white * white).sum(0).round(DECIMALS))
     variance, axes = np.linalg.eigh(scatter)
     real = variance > variance[-1] * REAL
     if components is not None:
         real[: max(0, len(real) - components)] = False
-    return torch.from_numpy(((x @ axes[:, real]) ** 2 / variance[real]).sum(1))
+    return torch.from_numpy(((x @ axes[:, real]) ** 2 / variance[real]).sum(1).round(DECIMALS))
 
 
 def _factor(scatter: np.ndarray) -> np.ndarray | None:

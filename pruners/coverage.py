@@ -75,19 +75,21 @@ def greedy_order(distance: np.ndarray, factor: np.ndarray, bonus: np.ndarray, st
     n = len(factor)
     order = np.empty(n, np.int64)
     order[0] = start
-    nearest = distance[start].copy()
-    picked = np.zeros(n, np.bool_)
-    picked[start] = True
+    # Minima go from buffer to buffer, and are not searched as they are made: both loops then take few steps.
+    nearest, spare, value = distance[start].copy(), np.empty(n, np.float32), np.empty(n, np.float32)
+    left = bonus.copy()  # minus infinity where a patch is picked
     for step in range(1, n):
-        best, best_value = -1, np.float32(0)
+        picked = order[step - 1]
+        left[picked] = -np.inf
         for j in range(n):
-            value = bonus[j] + factor[j] * nearest[j]
-            if not picked[j] and (best < 0 or value > best_value):
-                best, best_value = j, value
+            least = distance[picked, j] if distance[picked, j] < nearest[j] else nearest[j]
+            spare[j], value[j] = least, left[j] + factor[j] * least
+        nearest, spare = spare, nearest
+        best, highest = 0, value[0]
+        for j in range(1, n):
+            if value[j] > highest:
+                best, highest = j, value[j]
         order[step] = best
-        picked[best] = True
-        for j in range(n):
-            nearest[j] = min(nearest[j], distance[best, j])
     return order
 
 

@@ -15,7 +15,7 @@ import torch
 from .budget import keep_count
 from .contract import Diagnostic, Given, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
-from .groups import Groups, first_outside
+from .groups import Groups, first_empty, first_outside
 from .page import Page
 from .rows import squares
 
@@ -146,4 +146,6 @@ def _group_norms(where: str, page: Page, groups: Groups) -> np.ndarray:
     )
     if not whole or first_outside(labels, len(scales)) >= 0:
         raise PrunerError(f"{where}: its groups do not label {len(page)} patches with 0 to {len(scales) - 1} or -1")
+    if (empty := first_empty(labels, len(scales))) >= 0:
+        raise PrunerError(f"{where}: group {empty} of {len(scales)} has no patch")
     return groups.norms()

@@ -56,10 +56,9 @@ def group(patches: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, reno
     labels = np.ascontiguousarray(labels, np.int64)
     if (outside := first_outside(labels, k)) >= 0:
         raise PruneBoardError(f"a patch has label {labels[outside]}; expected 0 to {k - 1}, or -1: in no group")
-    scales, empty = _scales(patches.numpy(), labels, k, renormalize)
-    if empty >= 0:
+    if (empty := first_empty(labels, k)) >= 0:
         raise PruneBoardError(f"group {empty} of {k} has no patch")
-    return Groups(patches, labels, scales)
+    return Groups(patches, labels, _scales(patches.numpy(), labels, k, renormalize))
 
 
 # Compiled, because every result of every merging method passes through these.
@@ -75,21 +74,33 @@ def first_outside(labels: np.ndarray, k: int) -> int:
 
 
 @numba.njit(cache=True)
-def _scales(vectors: np.ndarray, labels: np.ndarray, k: int, renormalize: bool) -> tuple[np.ndarray, int]:
-    """What each group's sum is multiplied by, and the first group without a patch (-1: none)."""
+def first_empty(labels: np.ndarray, k: int) -> int:
+    """The first group without a patch; -1 if there is none. No label may lie outside."""
+    sizes = _sizes(labels, k)
+    for j in range(k):
+        if sizes[j] == 0:
+            return j
+    return -1
+
+
+@numba.njit(cache=True)
+def _sizes(labels: np.ndarray, k: int) -> np.ndarray:
     sizes = np.zeros(k, np.float32)
     for label in labels:
         if label >= 0:
             sizes[label] += 1
-    for j in range(k):
-        if sizes[j] == 0:
-            return sizes, j
+    return sizes
+
+
+@numba.njit(cache=True)
+def _scales(vectors: np.ndarray, labels: np.ndarray, k: int, renormalize: bool) -> np.ndarray:
+    """What each group's sum is multiplied by."""
     if not renormalize:
-        return 1 / sizes, -1
+        return 1 / _sizes(labels, k)
     sums = np.zeros((k, vectors.shape[1]), np.float32)
     add_rows(sums, labels, vectors)
     # a sum of zero has no direction and stays zero; the check on unit norm then names it
-    return 1 / np.maximum(np.sqrt(squares(sums)), np.float32(1e-12)), -1
+    return 1 / np.maximum(np.sqrt(squares(sums)), np.float32(1e-12))
 
 
 @numba.njit(cache=True)

@@ -74,7 +74,7 @@ def evaluate(
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
-    say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places))
+    say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places, progress))
     failures |= evaluate_tasks(
         config,
         suite.tasks,
@@ -127,6 +127,7 @@ def _estimate(
     methods: Sequence[Method],
     run: RunFolder,
     places: Places,
+    progress: Progress,
 ) -> str:
     """What is left to do, and how long it may take: three pages are pruned and scored to see.
 
@@ -139,13 +140,18 @@ def _estimate(
     queries = load_queries(store, range(len(store.query_ids)), config.device)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, {}, config.profile)
     tried = [len(store) * part // 6 for part in (1, 3, 5)]
-    with spread(lambda page: score_pages(job, [page]), [tried[0], *tried], workers=1) as results:
-        next(results)  # compiles what is not compiled yet
-        start = time.perf_counter()
-        for _ in results:
-            pass
+    trial = [tried[0], *tried]
+    with (
+        progress("estimate; a first run compiles", total=len(trial), done=0) as advance,
+        spread(lambda page: score_pages(job, [page]), trial, workers=1) as results,
+    ):
+        for i, _ in enumerate(results):
+            advance(1)
+            if i == 0:  # what was not compiled yet is now
+                start = time.perf_counter()
+        taken = time.perf_counter() - start
     pages = sum(len(stores[name]) for name in left)
-    seconds = (time.perf_counter() - start) / len(tried) * pages / places.workers
+    seconds = taken / len(tried) * pages / places.workers
     return f"{len(methods)} methods on {pages} pages of {len(left)} data sets: about {seconds:.0f} s"
 
 

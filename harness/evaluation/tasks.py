@@ -39,7 +39,7 @@ def evaluate_tasks(
     run: RunFolder,
     workers: int,
     progress: Progress,
-    meanwhile: Callable[[], None] = lambda: None,
+    meanwhile: Callable[[], None],
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.harness.tiny_checkpoints import page_image
+from tests.harness.page_images import page_image
 
 SIZES = [(200, 260), (300, 150), (120, 120), (260, 200)]
 

@@ -17,6 +17,7 @@ def datasets_cache(tmp_path_factory):
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
     """`checkpoints("colpali")` is the folder of a tiny checkpoint; made when first asked for."""
+    from tests.harness import tiny_adapters
     from tests.harness import tiny_checkpoints as tiny
 
     savers = {
@@ -24,7 +25,7 @@ def checkpoints(tmp_path_factory):
         "colqwen2": tiny.save_colqwen2,
         "colqwen2.5": tiny.save_colqwen25,
         "colsmol": tiny.save_colidefics3,
-        "jina-v4": tiny.save_jina_v4,
+        "jina-v4": tiny_adapters.save_jina_v4,
     }
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 

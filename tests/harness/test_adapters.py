@@ -17,6 +17,7 @@ from harness.backbones.checkpoint import CheckpointError
 from harness.backbones.contract import Options
 from harness.encode import store_folder
 from pruners.core.errors import PruneBoardError
+from tests.harness import tiny_adapters
 from tests.harness import tiny_checkpoints as tiny
 from tests.harness.test_backbones import PAGES, QUERIES, ROUNDING
 
@@ -26,7 +27,7 @@ CPU = Options(device="cpu")
 @pytest.fixture(scope="module", params=[False, True], ids=["new names", "old names"])
 def lora(request, checkpoints, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lora") / "adapter"
-    return tiny.save_lora(checkpoints("colqwen2"), folder, old_names=request.param)
+    return tiny_adapters.save_lora(checkpoints("colqwen2"), folder, old_names=request.param)
 
 
 def test_every_lora_tensor_arrives(lora):
@@ -85,7 +86,7 @@ def test_jina_vectors_are_those_of_its_unmerged_adapter(tmp_path, old_names):
     from colpali_engine.models import ColQwen2_5
     from transformers import Qwen2_5_VLModel
 
-    folder = tiny.save_jina_v4(tmp_path / "jina", old_names=old_names)
+    folder = tiny_adapters.save_jina_v4(tmp_path / "jina", old_names=old_names)
     backbone = registry.load(f"jina-v4={folder}", CPU)
     state = {jina_v4._renamed(k): v for k, v in load_file(folder / "model.safetensors").items()}
     state = {k: v for k, v in state.items() if not jina_v4._UNUSED.match(k)}

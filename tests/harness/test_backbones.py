@@ -13,7 +13,7 @@ from harness.backbones.contract import Options
 from harness.backbones.engine_weights import load_engine_model
 from pruners.core.errors import PruneBoardError
 from tests.harness import tiny_checkpoints as tiny
-from tests.harness.tiny_checkpoints import page_image
+from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
 QUERIES = ["revenue", "what is the total revenue of the energy report in 2021?", "renewable electricity production"]

@@ -13,7 +13,7 @@ from transformers import AttentionMaskInterface
 from harness.backbones import probe, received, registry
 from harness.backbones.contract import Options
 from harness.backbones.probe import ATTENTION_NAME, ATTENTION_SIGNALS, Recorder
-from tests.harness.tiny_checkpoints import page_image
+from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
 TOLERANCE = 2e-5

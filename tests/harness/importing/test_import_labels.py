@@ -14,7 +14,7 @@ from harness.importing.from_labels import import_labelled
 from harness.importing.problems import ImportProblemsError
 from pruners.core.errors import PruneBoardError
 from tests.harness.importing.tiny_pdf import write_pdf
-from tests.harness.tiny_checkpoints import page_image
+from tests.harness.page_images import page_image
 
 QUERIES = [{"id": "q1", "text": "fire pumps"}, {"_id": 2, "query": "fuel\u2028 and oil"}]
 QRELS = ["query-id\tcorpus-id\tscore", "q1\tscans/a.png\t2", "q1\treport.pdf#page=2\t1", "2\tb.jpg\t1"]

@@ -58,45 +58,51 @@ def seed_centres(squared: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """
     k, candidates = draws.shape
     n = len(squared)
-    chosen = np.empty(k, np.int64)
+    chosen, cumulative = np.empty(k, np.int64), np.empty(n)
     chosen[0] = int(draws[0, 0] * n)
     nearest = squared[chosen[0]].copy()
     for i in range(1, k):
-        cumulative = np.cumsum(nearest.astype(np.float64))
+        total = 0.0
+        for j in range(n):
+            total += nearest[j]
+            cumulative[j] = total
         best, best_sum = -1, np.inf
         for c in range(candidates):
-            candidate = min(n - 1, np.searchsorted(cumulative, draws[i, c] * cumulative[-1], side="right"))
-            total = 0.0
+            candidate = 0
+            while candidate < n - 1 and cumulative[candidate] <= draws[i, c] * total:
+                candidate += 1
+            after = 0.0
             for j in range(n):
-                total += min(nearest[j], squared[candidate, j])
-            if total < best_sum:
-                best, best_sum = candidate, total
+                after += min(nearest[j], squared[candidate, j])
+            if after < best_sum:
+                best, best_sum = candidate, after
         chosen[i] = best
-        nearest = np.minimum(nearest, squared[best])
+        for j in range(n):
+            nearest[j] = min(nearest[j], squared[best, j])
     return chosen
 
 
 @numba.njit(cache=True)
 def lloyd(vectors: np.ndarray, centres: np.ndarray, max_iter: int, tolerance: float) -> np.ndarray:
     """The cluster of each vector, none of them empty; their means are the final centroids."""
-    n, k, own = len(vectors), len(centres), squares(vectors)
-    labels, before, gaps = np.full(n, -1), np.empty(n, np.int64), np.empty(n, np.float32)
+    own = squares(vectors)
+    labels, gaps = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float32)
+    for i in range(len(labels)):
+        labels[i] = -1
     for _ in range(max_iter):
-        before[:] = labels
-        _assign(vectors, own, centres, labels, gaps)
-        if (labels == before).all():
+        if not _assign(vectors, own, centres, labels, gaps):
             break
         last = centres
-        centres = _centroids(vectors, labels, gaps, k)
-        if squares(centres - last).sum() <= tolerance:
+        centres = _centroids(vectors, labels, gaps, len(last))
+        if _moved(last, centres) <= tolerance:
             break
     return labels
 
 
 @numba.njit(cache=True)
-def _assign(vectors: np.ndarray, own: np.ndarray, centres: np.ndarray, labels: np.ndarray, gaps: np.ndarray) -> None:
-    """The nearest centre of each vector, and the squared distance to it."""
-    lengths = squares(centres)
+def _assign(vectors: np.ndarray, own: np.ndarray, centres: np.ndarray, labels: np.ndarray, gaps: np.ndarray) -> bool:
+    """The nearest centre of each vector, and the squared distance to it; whether any vector has a new one."""
+    lengths, changed = squares(centres), False
     products = np.dot(vectors, centres.T)
     for i in range(len(vectors)):
         nearest, least = 0, lengths[0] - 2 * products[i, 0]
@@ -104,20 +110,38 @@ def _assign(vectors: np.ndarray, own: np.ndarray, centres: np.ndarray, labels: n
             gap = lengths[j] - 2 * products[i, j]
             if gap < least:
                 nearest, least = j, gap
+        changed |= labels[i] != nearest
         labels[i], gaps[i] = nearest, own[i] + least
+    return changed
 
 
 @numba.njit(cache=True)
 def _centroids(vectors: np.ndarray, labels: np.ndarray, gaps: np.ndarray, k: int) -> np.ndarray:
     """The mean of each cluster. An empty one first takes the vector farthest from its centre, out of a larger one."""
-    sizes = np.bincount(labels, minlength=k)
-    for empty in np.flatnonzero(sizes == 0):
+    sizes, centres = np.zeros(k, np.float32), np.zeros((k, vectors.shape[1]), np.float32)
+    for label in labels:
+        sizes[label] += 1
+    for empty in range(k):
+        if sizes[empty] > 0:
+            continue
         farthest = -1
         for i in range(len(labels)):
             if sizes[labels[i]] > 1 and (farthest < 0 or gaps[i] > gaps[farthest]):
                 farthest = i
         sizes[labels[farthest]] -= 1
         labels[farthest], sizes[empty], gaps[farthest] = empty, 1, -np.inf
-    centres = np.zeros((k, vectors.shape[1]), np.float32)
     add_rows(centres, labels, vectors)
-    return centres / sizes.astype(np.float32).reshape(-1, 1)
+    for j in range(k):
+        for d in range(centres.shape[1]):
+            centres[j, d] /= sizes[j]
+    return centres
+
+
+@numba.njit(cache=True)
+def _moved(before: np.ndarray, after: np.ndarray) -> float:
+    """The sum of the centroids' squared moves."""
+    total = 0.0
+    for j in range(len(before)):
+        for d in range(before.shape[1]):
+            total += (after[j, d] - before[j, d]) ** 2
+    return total

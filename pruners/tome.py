@@ -11,7 +11,7 @@ import numpy as np
 
 from pruners import Page, PruneBoardError, Reducer, reducer
 from pruners.core import trees
-from pruners.core.rows import unit_rows
+from pruners.core.rows import set_unit, unit_rows
 
 
 @reducer("tome", paper="Bolya et al. 2023, Token Merging, arXiv 2210.09461")
@@ -51,15 +51,28 @@ def merge_sequence(vectors: np.ndarray, rate: float) -> np.ndarray:
         similarity = np.dot(directions[even], directions[odd].T)
         best, partner = np.empty(len(even), np.float32), np.empty(len(even), np.int64)
         for i in range(len(even)):
-            partner[i] = similarity[i].argmax()
+            partner[i] = _highest(similarity[i])
             best[i] = similarity[i, partner[i]]
         stays = np.ones(n, np.bool_)
-        for pair in np.argsort(-best, kind="mergesort")[: max(1, int(rate * len(left)))]:
+        for _ in range(max(1, int(rate * len(left)))):
+            pair = _highest(best)
+            best[pair] = -np.inf
             gone, into = even[pair], odd[partner[pair]]
-            merges[done] = gone, into
+            merges[done, 0], merges[done, 1] = gone, into
             done += 1
             stays[gone] = False
-            sums[into] += sums[gone]
-            directions[into] = unit_rows(sums[into : into + 1])[0]
+            for d in range(vectors.shape[1]):
+                sums[into, d] += sums[gone, d]
+            set_unit(directions[into], sums[into])
         left = left[stays[left]]
     return merges
+
+
+@numba.njit(cache=True)
+def _highest(row: np.ndarray) -> int:
+    """The first of the highest."""
+    place = 0
+    for i in range(1, len(row)):
+        if row[i] > row[place]:
+            place = i
+    return place

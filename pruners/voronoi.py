@@ -39,22 +39,27 @@ def _directions(count: int, dim: int) -> torch.Tensor:
     return unit(torch.from_numpy(drawn))
 
 
-@numba.njit(cache=True)
 def removal_order(similarity: np.ndarray) -> np.ndarray:
     """Vectors (columns) in order of removal, where rows are directions and stand for their opposites too.
 
-    Of equally cheap vectors the last goes first, so ties favour low indices. Sample s is the direction s / 2, or its
-    opposite if s is odd. Only samples whose best or second vector went are scanned again: about samples · N steps in
-    all. Most of that happens when few vectors are left, so columns are drawn together whenever half of them have gone.
+    Of equally cheap vectors the last goes first, so ties favour low indices.
     """
-    samples, n = 2 * len(similarity), similarity.shape[1]
-    keys = _keys(similarity)
+    return _removal_order(_keys(similarity.view(np.int32)))
+
+
+@numba.njit(cache=True)
+def _removal_order(keys: np.ndarray) -> np.ndarray:
+    """Sample s is the direction s / 2, or its opposite if s is odd. Only samples whose best or second vector went are
+    scanned again: about samples · N steps in all. Most of that happens when few vectors are left, so columns are drawn
+    together whenever half of them have gone.
+    """
+    samples, n = 2 * len(keys), keys.shape[1]
     vectors = np.arange(n)  # of the columns that are there
-    bound = np.full(n, HERE, np.int32)  # of a column's keys: GONE where a vector does not count
+    bound = _bound(n, n)
     best, second = np.empty(samples, np.int32), np.empty(samples, np.int32)
-    cost = np.zeros(n, np.float64)
+    cost = np.zeros(n)
     # The samples that a vector is best or second of, as linked lists: entry 2s, or 2s + 1, is sample s.
-    first, following = np.full(n, -1, np.int32), np.empty(2 * samples, np.int32)
+    first, following = np.full(n, -1), np.empty(2 * samples, np.int64)
     for s in range(samples):
         row, flip = _sample(keys, s)
         best[s] = _highest(row, flip, bound)
@@ -65,13 +70,15 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
     order = np.empty(n, np.int64)
     for step in range(n):
         if 2 * (n - step) <= len(vectors):
-            left = np.flatnonzero(bound[: len(vectors)] == HERE)
-            place = np.zeros(len(vectors), np.int32)
-            place[left] = np.arange(len(left))
-            keys, best, second = _columns(keys, left), place[best], place[second]
-            vectors, cost, first = vectors[left], cost[left], first[left]
-            bound = np.full(keys.shape[1], GONE, np.int32)
-            bound[: len(left)] = HERE
+            place, left = np.empty(len(vectors), np.int32), 0
+            for j in range(len(vectors)):
+                if bound[j] == HERE:
+                    vectors[left], cost[left], first[left], place[j] = vectors[j], cost[j], first[j], left
+                    left += 1
+            keys = _columns(keys, bound, left)
+            vectors, bound = vectors[:left], _bound(left, keys.shape[1])
+            for s in range(samples):
+                best[s], second[s] = place[best[s]], place[second[s]]
         gone = -1
         for j in range(len(vectors)):
             if bound[j] == HERE and (gone < 0 or cost[j] <= cost[gone]):
@@ -95,14 +102,22 @@ def removal_order(similarity: np.ndarray) -> np.ndarray:
     return order
 
 
+@numba.njit(cache=True)
+def _bound(vectors: int, columns: int) -> np.ndarray:
+    """What a column's keys are bounded by: GONE where a vector does not count."""
+    bound = np.empty(columns, np.int32)
+    for j in range(columns):
+        bound[j] = HERE if j < vectors else GONE
+    return bound
+
+
 # Maxima of whole numbers are found eight at a time, those of floats one by one: similarities are compared by whole
 # numbers that are in the same order. The number of -x is that of x with all bits turned over.
 
 
 @numba.njit(cache=True)
-def _keys(similarity: np.ndarray) -> np.ndarray:
-    bits = similarity.view(np.int32)
-    keys = np.empty_like(bits)
+def _keys(bits: np.ndarray) -> np.ndarray:
+    keys = np.empty(bits.shape, np.int32)
     for i in range(len(bits)):
         for j in range(bits.shape[1]):
             keys[i, j] = bits[i, j] ^ ((bits[i, j] >> 31) & HERE)
@@ -126,12 +141,15 @@ def _sample(keys: np.ndarray, s: int) -> tuple[np.ndarray, np.int32]:
 
 
 @numba.njit(cache=True)
-def _columns(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """The chosen columns, and as many more as fill the last eight; these are never looked at."""
-    part = np.zeros((len(keys), -(-len(chosen) // 8) * 8), np.int32)
+def _columns(keys: np.ndarray, bound: np.ndarray, left: int) -> np.ndarray:
+    """The columns of what is left, and as many more as fill the last eight; these are never looked at."""
+    part = np.zeros((len(keys), -(-left // 8) * 8), np.int32)
     for i in range(len(keys)):
-        for j in range(len(chosen)):
-            part[i, j] = keys[i, chosen[j]]
+        to = 0
+        for j in range(keys.shape[1]):
+            if bound[j] == HERE:
+                part[i, to] = keys[i, j]
+                to += 1
     return part
 
 

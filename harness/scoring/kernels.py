@@ -10,16 +10,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-NO_NAN = {"nnan", "ninf", "nsz"}  # similarities are finite: a maximum may become one vector instruction
-
-
-@numba.njit(cache=True, nogil=True)
-def whole_maxima(similarity: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
-    """All patches. A query's score is the sum over its tokens of the maximum over patches."""
-    best, spare = _buffers(similarity)
-    best[:] = similarity[0]
-    best, spare = _raise(best, spare, similarity, np.arange(1, len(similarity)))
-    _sum_queries(best, offsets, out)
+NO_NAN = {"nnan", "nsz"}  # similarities are numbers: a maximum may become one vector instruction
 
 
 @numba.njit(cache=True, nogil=True)
@@ -37,8 +28,8 @@ def nested_maxima(
     done, start = 0, -1
     for c in range(len(counts)):
         if starts[c] != start:  # another order begins
-            start, done = starts[c], 1
-            best[:] = similarity[orders[start]]
+            start, done = starts[c], 0
+            _fill(best, -np.inf)
         best, spare = _raise(best, spare, similarity, orders[start + done : start + counts[c]])
         done = max(done, counts[c])
         _sum_queries(best, offsets, out[rows[c]])
@@ -55,8 +46,9 @@ def list_members(labels: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.
         for label in labels[c]:
             if label >= 0:
                 starts[cells[c] + label + 1] += 1
-    starts = np.cumsum(starts)
-    place, members = starts[:-1].copy(), np.empty(starts[-1], np.int64)
+    for group in range(cells[-1]):
+        starts[group + 1] += starts[group]
+    place, members = starts.copy(), np.empty(starts[-1], np.int64)
     for c in range(len(labels)):
         for i in range(labels.shape[1]):
             if labels[c, i] >= 0:
@@ -81,7 +73,7 @@ def group_maxima(
     best, spare = _buffers(similarity)
     total = np.empty_like(best)
     for c in range(len(rows)):
-        best[:] = -np.inf
+        _fill(best, -np.inf)
         for g in range(cells[c], cells[c + 1]):
             _add_up(total, similarity, members[starts[g] : starts[g + 1]])
             _raise_to(spare, best, total, scales[g])
@@ -93,6 +85,12 @@ def group_maxima(
 def _buffers(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     tokens = similarity.shape[1]
     return np.empty(tokens, np.float32), np.empty(tokens, np.float32)
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(best: np.ndarray, value: float) -> None:
+    for t in range(len(best)):
+        best[t] = value
 
 
 @numba.njit(cache=True, nogil=True, fastmath=NO_NAN)
@@ -138,7 +136,7 @@ def _add_up(total: np.ndarray, similarity: np.ndarray, rows: np.ndarray) -> None
         i += 1
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})  # not ninf: the maximum begins at minus infinity
+@numba.njit(cache=True, nogil=True, fastmath=NO_NAN)
 def _raise_to(new: np.ndarray, best: np.ndarray, total: np.ndarray, scale: np.float32) -> None:
     for t in range(np.uint64(len(best))):
         new[t] = max(best[t], total[t] * scale)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from harness.scoring import torch_sweep
-from harness.scoring.kernels import group_maxima, list_members, nested_maxima, whole_maxima
+from harness.scoring.kernels import group_maxima, list_members, nested_maxima
 from harness.scoring.queries import QueryTiles
 from pruners.core.contract import Merged, Subset
 from pruners.core.groups import Groups
@@ -33,12 +33,11 @@ def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], querie
     """Scores `[1 + cells, queries]` of one page: the full page first, then every result's budgets in turn."""
     if queries.on_gpu:
         return torch_sweep.score_page(vectors, results, queries)
-    plan = _Plan.of(results)
-    scores = np.empty((1 + plan.cells, len(queries)), np.float32)
+    plan = _Plan.of(len(vectors), results)
+    scores = np.empty((plan.cells, len(queries)), np.float32)
     for tile in queries.tiles:
         columns = scores[:, tile.first : tile.last]
         similarity = torch.mm(vectors, tile.tokens).numpy()
-        whole_maxima(similarity, tile.offsets, columns[0])
         nested_maxima(similarity, tile.offsets, columns, *plan.nested)
         group_maxima(similarity, tile.offsets, columns, *plan.groups)
         for stacked, orders in plan.stacks:
@@ -48,7 +47,9 @@ def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], querie
 
 @dataclass(frozen=True)
 class _Plan:
-    """The cells of a page by the way they are scored, each with the row of the scores it fills."""
+    """The cells of a page by the way they are scored, each with the row of the scores it fills. The first is the full
+    page: all patches, in any order.
+    """
 
     cells: int
     nested: Packed
@@ -56,8 +57,9 @@ class _Plan:
     stacks: list[tuple[torch.Tensor, Packed]]
 
     @classmethod
-    def of(cls, results: Sequence[Subset | Merged]) -> _Plan:
-        orders, groups, stacks, row = [], [], [], 1
+    def of(cls, patches: int, results: Sequence[Subset | Merged]) -> _Plan:
+        groups, stacks, row = [], [], 1
+        orders: list[_Order] = [(np.arange(patches), [(patches, 0)])]
         for result in results:
             if isinstance(result, Subset):
                 orders.append((result.order, [(count, row + i) for i, count in enumerate(result.counts)]))
@@ -70,7 +72,7 @@ class _Plan:
             if made := [(at, part) for at, part in parts if not isinstance(part, Groups)]:
                 stacks.append(_stack(made))
             row += len(parts)
-        return cls(row - 1, _pack_orders(orders), _pack_groups(groups), stacks)
+        return cls(row, _pack_orders(orders), _pack_groups(groups), stacks)
 
 
 def _pack_orders(orders: Sequence[_Order]) -> Packed:

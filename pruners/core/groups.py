@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from .errors import PruneBoardError
-from .rows import add_rows, squares
+from .rows import add_rows, square, squares
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,15 @@ def _sizes(labels: np.ndarray, k: int) -> np.ndarray:
 @numba.njit(cache=True)
 def _scales(vectors: np.ndarray, labels: np.ndarray, k: int, renormalize: bool) -> np.ndarray:
     """What each group's sum is multiplied by."""
-    if not renormalize:
-        return 1 / _sizes(labels, k)
-    sums = np.zeros((k, vectors.shape[1]), np.float32)
-    add_rows(sums, labels, vectors)
-    # a sum of zero has no direction and stays zero; the check on unit norm then names it
-    return 1 / np.maximum(np.sqrt(squares(sums)), np.float32(1e-12))
+    scales = _sizes(labels, k)
+    if renormalize:
+        sums = np.zeros((k, vectors.shape[1]), np.float32)
+        add_rows(sums, labels, vectors)
+        for j in range(k):  # a sum of zero has no direction and stays zero; the check on unit norm then names it
+            scales[j] = max(np.sqrt(square(sums[j])), np.float32(1e-12))
+    for j in range(k):
+        scales[j] = 1 / scales[j]
+    return scales
 
 
 @numba.njit(cache=True)
@@ -115,4 +118,7 @@ def _merged(vectors: np.ndarray, labels: np.ndarray, scales: np.ndarray) -> np.n
 
 @numba.njit(cache=True)
 def _norms(vectors: np.ndarray, labels: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    return np.sqrt(squares(_merged(vectors, labels, scales)))
+    norms = squares(_merged(vectors, labels, scales))
+    for j in range(len(norms)):
+        norms[j] = np.sqrt(norms[j])
+    return norms

@@ -11,25 +11,37 @@ ANY_ORDER = {"reassoc", "contract"}
 
 
 @numba.njit(cache=True, fastmath=ANY_ORDER)
-def squares(rows: np.ndarray) -> np.ndarray:
-    """The squared norm of each row."""
-    found = np.empty(len(rows), rows.dtype)
-    for i in range(len(rows)):
-        found[i] = 0
-        for d in range(rows.shape[1]):
-            found[i] += rows[i, d] * rows[i, d]
+def square(row: np.ndarray) -> float:
+    """The squared norm."""
+    found = row.dtype.type(0)
+    for d in range(len(row)):
+        found += row[d] * row[d]
     return found
 
 
 @numba.njit(cache=True)
-def unit_rows(rows: np.ndarray) -> np.ndarray:
-    """Rows scaled to norm 1; a zero row stays zero."""
-    norms = np.sqrt(squares(rows))
-    found = np.empty_like(rows)
+def squares(rows: np.ndarray) -> np.ndarray:
+    """The squared norm of each row."""
+    found = np.empty(len(rows), rows.dtype)
     for i in range(len(rows)):
-        scale = 1 / max(norms[i], norms.dtype.type(1e-12))
-        for d in range(rows.shape[1]):
-            found[i, d] = rows[i, d] * scale
+        found[i] = square(rows[i])
+    return found
+
+
+@numba.njit(cache=True)
+def set_unit(out: np.ndarray, row: np.ndarray) -> None:
+    """`out` becomes the row scaled to norm 1; a zero row stays zero."""
+    scale = 1 / max(np.sqrt(square(row)), row.dtype.type(1e-12))
+    for d in range(len(row)):
+        out[d] = row[d] * scale
+
+
+@numba.njit(cache=True)
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows scaled to norm 1."""
+    found = np.empty(rows.shape, rows.dtype)
+    for i in range(len(rows)):
+        set_unit(found[i], rows[i])
     return found
 
 

@@ -10,36 +10,35 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from .rows import unit_rows
-
 WARD, AVERAGE = 0, 1
 
 
-@numba.njit(cache=True)
 def ward(vectors: np.ndarray) -> np.ndarray:
     """Merges by Ward's rule over Euclidean distances."""
     x = vectors.astype(np.float64)
-    return ward_of_products(np.dot(x, x.T))
+    return ward_of_products(x @ x.T)
 
 
-@numba.njit(cache=True)
 def ward_of_products(products: np.ndarray) -> np.ndarray:
     """Merges by Ward's rule, of points whose inner products are given."""
-    squares = np.diag(products).copy()
+    squares = products.diagonal().copy()
     nothing = 1e-12 * squares.max()  # rounding of equal vectors would otherwise order their merges
-    squared = np.empty_like(products)
-    for i in range(len(products)):
-        for j in range(len(products)):
-            gap = squares[i] + squares[j] - 2 * products[i, j]
-            squared[i, j] = gap if gap >= nothing else 0
-    return merge_sequence(squared, WARD)
+    return merge_sequence(_squared_distances(products, squares, nothing), WARD)
 
 
-@numba.njit(cache=True)
 def average_cosine(vectors: np.ndarray) -> np.ndarray:
     """Merges by average linkage over 1 - cos."""
-    x = unit_rows(vectors.astype(np.float64))
-    return merge_sequence(np.maximum(1 - np.dot(x, x.T), 0), AVERAGE)
+    x = vectors.astype(np.float64)
+    x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return merge_sequence(np.maximum(1 - x @ x.T, 0), AVERAGE)
+
+
+def merge_sequence(distances: np.ndarray, rule: int) -> np.ndarray:
+    """Which cluster goes into which, `[N - 1, 2]`, nearest first. `distances` (for Ward squared) are used up."""
+    if not np.isfinite(distances.sum()):
+        raise ValueError("distances are not finite")
+    merges, heights = _chained(distances, rule)
+    return merges[np.argsort(heights, kind="stable")]
 
 
 @numba.njit(cache=True)
@@ -59,48 +58,84 @@ def cut(merges: np.ndarray, k: int) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def merge_sequence(distances: np.ndarray, rule: int) -> np.ndarray:
-    """Which cluster goes into which, `[N - 1, 2]`, nearest first. `distances` (for Ward squared) are used up."""
+def _squared_distances(products: np.ndarray, squares: np.ndarray, nothing: float) -> np.ndarray:
+    squared = np.empty(products.shape)
+    for i in range(len(products)):
+        for j in range(len(products)):
+            gap = squares[i] + squares[j] - 2 * products[i, j]
+            squared[i, j] = gap if gap >= nothing else 0
+    return squared
+
+
+@numba.njit(cache=True)
+def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merges in the order in which chains of nearest neighbours end, and their distances."""
     n = len(distances)
     sizes = np.ones(n)
     merges, heights = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
-    chain, length = np.empty(n, np.int64), 0
+    chain, length, first = np.empty(n, np.int64), 0, 0
+    joined = np.empty(n)
     for i in range(n):
         distances[i, i] = np.inf
     for step in range(n - 1):
         if length == 0:
-            chain[0], length = np.argmax(sizes > 0), 1
+            while sizes[first] == 0:
+                first += 1
+            chain[0], length = first, 1
         while True:  # walk to nearer and nearer neighbours, until two are each other's nearest
             x = chain[length - 1]
-            y = chain[length - 2] if length > 1 else -1
-            least = distances[x, y] if length > 1 else np.inf
-            for i in range(n):
-                if distances[x, i] < least:
-                    least, y = distances[x, i], i
-            if y < 0:  # all that is left lies infinitely far, or is not a number
-                raise ValueError("distances are not finite")
-            if length > 1 and y == chain[length - 2]:
+            before = chain[length - 2] if length > 1 else -1
+            least = _least(distances[x])
+            if before >= 0 and distances[x, before] == least:
                 break
-            chain[length] = y
+            chain[length] = _where(distances[x], least)
             length += 1
         length -= 2
-        gone, into = min(x, y), max(x, y)
-        merges[step], heights[step] = (gone, into), least
+        gone, into = min(x, before), max(x, before)
+        merges[step, 0], merges[step, 1], heights[step] = gone, into, least
+        # Infinite distances, of those that are gone and of a cluster to itself, stay infinite.
+        _join(rule, joined, distances[gone], distances[into], least, sizes[gone], sizes[into], sizes)
         for i in range(n):
-            if sizes[i] > 0 and i != gone and i != into:
-                joined = _joined(
-                    rule, distances[i, gone], distances[i, into], least, sizes[gone], sizes[into], sizes[i]
-                )
-                distances[i, into] = distances[into, i] = joined
+            distances[into, i] = distances[i, into] = joined[i]
             distances[i, gone] = np.inf
         sizes[into] += sizes[gone]
         sizes[gone] = 0
-    return merges[np.argsort(heights, kind="mergesort")]
+    return merges, heights
+
+
+@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # several at a time; distances are numbers, or infinite
+def _least(row: np.ndarray) -> float:
+    least = np.inf
+    for i in range(len(row)):
+        least = min(least, row[i])
+    return least
 
 
 @numba.njit(cache=True)
-def _joined(rule: int, to_a: float, to_b: float, between: float, a: float, b: float, own: float) -> float:
-    """The distance of a cluster to the union of a and b, from those to a and to b; and all three sizes."""
+def _where(row: np.ndarray, value: float) -> int:
+    """The first place that has the value."""
+    for i in range(len(row)):
+        if row[i] == value:
+            return i
+    return -1
+
+
+@numba.njit(cache=True)
+def _join(
+    rule: int,
+    joined: np.ndarray,
+    to_a: np.ndarray,
+    to_b: np.ndarray,
+    between: float,
+    a: float,
+    b: float,
+    sizes: np.ndarray,
+) -> None:
+    """Distances of all clusters to the union of a and b, from those to a and to b; and all sizes."""
     if rule == AVERAGE:
-        return (a * to_a + b * to_b) / (a + b)
-    return ((own + a) * to_a + (own + b) * to_b - own * between) / (own + a + b)
+        for i in range(len(joined)):
+            joined[i] = (a * to_a[i] + b * to_b[i]) / (a + b)
+    else:
+        for i in range(len(joined)):
+            own = sizes[i]
+            joined[i] = ((own + a) * to_a[i] + (own + b) * to_b[i] - own * between) / (own + a + b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from harness.backbones import registry
 from harness.backbones.contract import Options
 from harness.benchmarks.suite import Suite, load_suite, with_held_out
 from harness.calibration.methods import Setting, calibrated, require_calibration
-from harness.encode import encode
+from harness.encode import encode, is_encoded
+from harness.evaluation.compiling import compiling
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.native import add_partners
@@ -62,10 +64,12 @@ def evaluate(
     run = RunFolder.begin(places.run, config)
     for remark in suite.remarks():
         run.log(remark)
-    stores = {
-        task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
-        for task in suite.tasks
-    }
+    to_encode = not all(is_encoded(backbone, task, places.stores) for task in suite.tasks)
+    with compiling(methods, config.budgets, progress) if to_encode else nullcontext():
+        stores = {
+            task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
+            for task in suite.tasks
+        }
     if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):
         raise PruneBoardError(
             f"{config.backbone} gives no prompt vectors, so there is nothing more to index: use visual"

@@ -1,8 +1,9 @@
 """The compiled loops of the sweep: maxima over patches, summed over each query's tokens.
 
 `similarity` is [N, tokens], `offsets` says where each query's tokens begin and end, and cell c fills row `rows[c]` of
-`out`. `best`, the running maximum of every token, goes from one buffer to another: where old and new are the same
-array, the compiler stores only what changed, number by number, which is five times slower (measured).
+`out` from the column `first` on. `best`, the running maximum of every token, goes from one buffer to another: where old
+and new are the same array, the compiler stores only what changed, number by number, which is five times slower
+(measured).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ def nested_maxima(
     similarity: np.ndarray,
     offsets: np.ndarray,
     out: np.ndarray,
+    first: int,
     orders: np.ndarray,
     starts: np.ndarray,
     counts: np.ndarray,
@@ -32,7 +34,7 @@ def nested_maxima(
             _fill(best, -np.inf)
         best, spare = _raise(best, spare, similarity, orders[start + done : start + counts[c]])
         done = max(done, counts[c])
-        _sum_queries(best, offsets, out[rows[c]])
+        _sum_queries(best, offsets, out[rows[c]], first)
 
 
 @numba.njit(cache=True)
@@ -63,6 +65,7 @@ def group_maxima(
     similarity: np.ndarray,
     offsets: np.ndarray,
     out: np.ndarray,
+    first: int,
     members: np.ndarray,
     starts: np.ndarray,
     scales: np.ndarray,
@@ -78,7 +81,7 @@ def group_maxima(
             _add_up(total, similarity, members[starts[g] : starts[g + 1]])
             _raise_to(spare, best, total, scales[g])
             best, spare = spare, best
-        _sum_queries(best, offsets, out[rows[c]])
+        _sum_queries(best, offsets, out[rows[c]], first)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -143,9 +146,9 @@ def _raise_to(new: np.ndarray, best: np.ndarray, total: np.ndarray, scale: np.fl
 
 
 @numba.njit(cache=True, nogil=True)
-def _sum_queries(best: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+def _sum_queries(best: np.ndarray, offsets: np.ndarray, out: np.ndarray, first: int) -> None:
     for q in range(len(offsets) - 1):
         total = np.float32(0)
         for t in range(offsets[q], offsets[q + 1]):
             total += best[t]
-        out[q] = total
+        out[first + q] = total

@@ -36,12 +36,11 @@ def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], querie
     plan = _Plan.of(len(vectors), results)
     scores = np.empty((plan.cells, len(queries)), np.float32)
     for tile in queries.tiles:
-        columns = scores[:, tile.first : tile.last]
         similarity = torch.mm(vectors, tile.tokens).numpy()
-        nested_maxima(similarity, tile.offsets, columns, *plan.nested)
-        group_maxima(similarity, tile.offsets, columns, *plan.groups)
+        nested_maxima(similarity, tile.offsets, scores, tile.first, *plan.nested)
+        group_maxima(similarity, tile.offsets, scores, tile.first, *plan.groups)
         for stacked, orders in plan.stacks:
-            nested_maxima(torch.mm(stacked, tile.tokens).numpy(), tile.offsets, columns, *orders)
+            nested_maxima(torch.mm(stacked, tile.tokens).numpy(), tile.offsets, scores, tile.first, *orders)
     return scores
 
 

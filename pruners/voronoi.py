@@ -70,12 +70,13 @@ def _removal_order(keys: np.ndarray) -> np.ndarray:
     order = np.empty(n, np.int64)
     for step in range(n):
         if 2 * (n - step) <= len(vectors):
-            place, left = np.empty(len(vectors), np.int32), 0
+            place, stay, left = np.empty(n, np.int32), np.empty(n, np.int64), 0
             for j in range(len(vectors)):
                 if bound[j] == HERE:
-                    vectors[left], cost[left], first[left], place[j] = vectors[j], cost[j], first[j], left
+                    vectors[left], cost[left], first[left] = vectors[j], cost[j], first[j]
+                    place[j], stay[left] = left, j
                     left += 1
-            keys = _columns(keys, bound, left)
+            keys = _columns(keys, stay[:left])
             vectors, bound = vectors[:left], _bound(left, keys.shape[1])
             for s in range(samples):
                 best[s], second[s] = place[best[s]], place[second[s]]
@@ -141,15 +142,12 @@ def _sample(keys: np.ndarray, s: int) -> tuple[np.ndarray, np.int32]:
 
 
 @numba.njit(cache=True)
-def _columns(keys: np.ndarray, bound: np.ndarray, left: int) -> np.ndarray:
-    """The columns of what is left, and as many more as fill the last eight; these are never looked at."""
-    part = np.zeros((len(keys), -(-left // 8) * 8), np.int32)
+def _columns(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The chosen columns, and as many more as fill the last eight; these are never looked at."""
+    part = np.zeros((len(keys), -(-len(chosen) // 8) * 8), np.int32)
     for i in range(len(keys)):
-        to = 0
-        for j in range(keys.shape[1]):
-            if bound[j] == HERE:
-                part[i, to] = keys[i, j]
-                to += 1
+        for j in range(len(chosen)):
+            part[i, j] = keys[i, chosen[j]]
     return part
 
 

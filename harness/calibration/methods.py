@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from harness.benchmarks.suite import Suite
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_task, check_disjoint, draw
 from harness.encode import encode
+from harness.evaluation.compiling import compile_loops
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, has_open_window, needs_calibration, prepare
 from harness.evaluation.run_folder import RunFolder
@@ -34,6 +36,7 @@ class Setting:
     suite: Suite
     backbone: Backbone
     stores: Path
+    workers: int
     progress: Progress
     say: Callable[[str], None]
 
@@ -87,8 +90,10 @@ def calibrated(
     if bound is not None:
         _same_as_before(run, bound)
         setting.say(bound.told)
-    with setting.progress("calibrate", total=1, done=0) as advance:
-        ready = prepare(methods, bound.window if bound else None, pages, config.budgets)
+    with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
+        window = bound.window if bound else None
+        load = partial(compile_loops, fit, config.budgets)
+        ready = prepare(methods, window, pages, config.budgets, setting.workers, meanwhile=load)
         advance(1)
     run.write_json(RECORD, _record(task, store, bound, len(pages), ready))
     return ready

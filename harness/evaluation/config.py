@@ -61,6 +61,11 @@ class Config:
             raise PruneBoardError(f"there is no index profile {self.profile!r}; there are visual and native")
         if self.trials is not None and self.trials < 1:
             raise PruneBoardError(f"a stochastic method runs at least one trial, not {self.trials}")
+        if self.seed < 0:
+            raise PruneBoardError(f"a seed is 0 or more, not {self.seed}")
+        for name in ("calibration_pages", "window_pairs"):
+            if getattr(self, name) < 1:
+                raise PruneBoardError(f"{name} is at least 1, not {getattr(self, name)}")
 
     @property
     def key(self) -> str:

@@ -59,7 +59,7 @@ def evaluate(
     methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
-    setting = Setting(config, suite, backbone, places.stores, progress, say)
+    setting = Setting(config, suite, backbone, places.stores, places.workers, progress, say)
     require_calibration(setting, methods)
     run = RunFolder.begin(places.run, config)
     for remark in suite.remarks():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from harness.store.reader import Store
+from harness.workers import spread
 from pruners import Page, Pruner, Window, catalogue, require, resolve
 from pruners.adaptive import Adaptive
 from pruners.core.errors import PruneBoardError
@@ -82,16 +84,34 @@ def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
 
 
 def prepare(
-    methods: Sequence[Method], window: Window | None, pages: Sequence[Page], budgets: Sequence[float]
+    methods: Sequence[Method],
+    window: Window | None,
+    pages: Sequence[Page],
+    budgets: Sequence[float],
+    workers: int = 1,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Method]:
-    """Methods with their window bound and calibrated on `pages`."""
-    ready = []
-    for method in methods:
-        if method.failure is None:
-            try:
-                pruner = with_window(method.pruner, window) if window else method.pruner
-                method = replace(method, pruner=pruner.calibrate(pages, budgets))
-            except PruneBoardError as error:
-                method = replace(method, failure=str(error))
-        ready.append(method)
-    return ready
+    """Methods with their window bound and calibrated on `pages`. Built-in ones that learn do so in other processes,
+    if there are workers, while `meanwhile` is done here.
+    """
+
+    def ready(method: Method) -> Method:
+        if method.failure is not None:
+            return method
+        try:
+            pruner = with_window(method.pruner, window) if window else method.pruner
+            return replace(method, pruner=pruner.calibrate(pages, budgets))
+        except PruneBoardError as error:
+            return replace(method, failure=str(error))
+
+    learners = [m for m in methods if needs_calibration(m.pruner) and is_built_in(m.pruner)]
+    # as bytes, because torch would send a tensor as an open file of a process that has ended by then
+    with spread(lambda m: pickle.dumps(ready(m)), learners, min(workers, len(learners)), first_here=False) as results:
+        meanwhile()
+        learned = {method.text: pickle.loads(found) for method, found in zip(learners, results, strict=True)}
+    return [learned.get(method.text) or ready(method) for method in methods]
+
+
+def is_built_in(pruner: Pruner) -> bool:
+    """Whether it and all its parts are the project's own."""
+    return type(pruner).__module__.startswith("pruners.") and all(map(is_built_in, pruner.parts()))

@@ -78,7 +78,8 @@ class Given:
     def rng(self) -> np.random.Generator:
         """A fresh generator that depends on (seed, trial, page id) alone: not on order, sharding or other budgets."""
         digest = hashlib.sha256(self.page_id.encode()).digest()
-        return np.random.default_rng([self.seed, self.trial, int.from_bytes(digest[:16], "little")])
+        words = [*_words(self.seed), *_words(self.trial), *_words(int.from_bytes(digest[:16], "little"))]
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(np.array(words, np.uint32))))
 
     def arguments(self, uses: frozenset[str]) -> dict[str, Any]:
         wanted: dict[str, Any] = {}
@@ -258,6 +259,16 @@ class Preset(Pruner):
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
         return self.made.prune(page, budgets, given)
+
+
+def _words(number: int) -> list[int]:
+    """A number in words of 32 bits, the lowest first: what numpy makes of it as a seed, at several times the cost."""
+    if number < 0:
+        raise PrunerError(f"a seed is 0 or more, not {number}")
+    words = [number & 0xFFFFFFFF]
+    while number := number >> 32:
+        words.append(number & 0xFFFFFFFF)
+    return words
 
 
 def rank(scores: torch.Tensor) -> np.ndarray:

@@ -21,9 +21,7 @@ def ward(vectors: np.ndarray) -> np.ndarray:
 
 def ward_of_products(products: np.ndarray) -> np.ndarray:
     """Merges by Ward's rule, of points whose inner products are given."""
-    squares = products.diagonal().copy()
-    nothing = 1e-12 * squares.max()  # rounding of equal vectors would otherwise order their merges
-    return merge_sequence(_squared_distances(products, squares, nothing), WARD)
+    return merge_sequence(_squared_distances(products), WARD)
 
 
 def average_cosine(vectors: np.ndarray) -> np.ndarray:
@@ -35,8 +33,6 @@ def average_cosine(vectors: np.ndarray) -> np.ndarray:
 
 def merge_sequence(distances: np.ndarray, rule: int) -> np.ndarray:
     """Which cluster goes into which, `[N - 1, 2]`, nearest first. `distances` (for Ward squared) are used up."""
-    if not np.isfinite(distances.sum()):
-        raise ValueError("distances are not finite")
     merges, heights = _chained(distances, rule)
     return merges[np.argsort(heights, kind="stable")]
 
@@ -58,8 +54,12 @@ def cut(merges: np.ndarray, k: int) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def _squared_distances(products: np.ndarray, squares: np.ndarray, nothing: float) -> np.ndarray:
-    squared = np.empty(products.shape)
+def _squared_distances(products: np.ndarray) -> np.ndarray:
+    squares, squared, largest = np.empty(len(products)), np.empty(products.shape), 0.0
+    for i in range(len(products)):
+        squares[i] = products[i, i]
+        largest = max(largest, squares[i])
+    nothing = 1e-12 * largest  # rounding of equal vectors would otherwise order their merges
     for i in range(len(products)):
         for j in range(len(products)):
             gap = squares[i] + squares[j] - 2 * products[i, j]
@@ -71,53 +71,54 @@ def _squared_distances(products: np.ndarray, squares: np.ndarray, nothing: float
 def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
     """Merges in the order in which chains of nearest neighbours end, and their distances."""
     n = len(distances)
-    sizes = np.ones(n)
+    sizes, joined = np.ones(n), np.empty(n)
+    bound = np.zeros(n)  # no distance is below it: infinite where a cluster is gone
     merges, heights = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
     chain, length, first = np.empty(n, np.int64), 0, 0
-    joined = np.empty(n)
     for i in range(n):
         distances[i, i] = np.inf
     for step in range(n - 1):
         if length == 0:
-            while sizes[first] == 0:
+            while bound[first] > 0:
                 first += 1
             chain[0], length = first, 1
         while True:  # walk to nearer and nearer neighbours, until two are each other's nearest
             x = chain[length - 1]
             before = chain[length - 2] if length > 1 else -1
-            least = _least(distances[x])
+            least = _least(distances[x], bound)
             if before >= 0 and distances[x, before] == least:
                 break
-            chain[length] = _where(distances[x], least)
+            if length == n or not least < np.inf:
+                raise ValueError("distances are not finite")
+            chain[length] = _where(distances[x], bound, least)
             length += 1
         length -= 2
         gone, into = min(x, before), max(x, before)
         merges[step, 0], merges[step, 1], heights[step] = gone, into, least
-        # Infinite distances, of those that are gone and of a cluster to itself, stay infinite.
         _join(rule, joined, distances[gone], distances[into], least, sizes[gone], sizes[into], sizes)
+        joined[into] = np.inf
         for i in range(n):
             distances[into, i] = distances[i, into] = joined[i]
-            distances[i, gone] = np.inf
         sizes[into] += sizes[gone]
-        sizes[gone] = 0
+        bound[gone] = np.inf
     return merges, heights
 
 
 @numba.njit(cache=True, fastmath={"nnan", "nsz"})  # several at a time; distances are numbers, or infinite
-def _least(row: np.ndarray) -> float:
+def _least(row: np.ndarray, bound: np.ndarray) -> float:
     least = np.inf
     for i in range(len(row)):
-        least = min(least, row[i])
+        least = min(least, max(row[i], bound[i]))
     return least
 
 
 @numba.njit(cache=True)
-def _where(row: np.ndarray, value: float) -> int:
+def _where(row: np.ndarray, bound: np.ndarray, value: float) -> int:
     """The first place that has the value."""
     for i in range(len(row)):
-        if row[i] == value:
+        if row[i] == value and bound[i] == 0:
             return i
-    return -1
+    return 0
 
 
 @numba.njit(cache=True)

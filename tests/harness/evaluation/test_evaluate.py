@@ -237,6 +237,12 @@ def test_what_names_no_budget_is_refused(text: str) -> None:
         Config(budgets=(1.5,))
 
 
+@pytest.mark.parametrize("field", [{"seed": -1}, {"trials": 0}, {"calibration_pages": 0}, {"window_pairs": -3}])
+def test_numbers_that_make_no_sense_are_refused(field: dict[str, int]) -> None:
+    with pytest.raises(PruneBoardError, match=rf"not {next(iter(field.values()))}$"):
+        Config(**field)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"), [("budgetz = [0.1]", "'budgetz'"), ("seed = 'x'", "seed"), ("=", "read")]
 )

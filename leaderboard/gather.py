@@ -18,7 +18,7 @@ from harness.submissions.schema import Benchmark, Origin
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
-    from harness.submissions.submit import Run
+    from harness.submissions.finished_run import Run
 
 PREVIEW = "a local run, not submitted"
 
@@ -44,7 +44,7 @@ def gather(submissions: Path, runs: Sequence[Path]) -> Gathered:
         if (file := submissions / name / pinned.FILE).is_file():
             benchmarks[name] = read_model(file, Benchmark)
     for folder in _run_folders(runs):
-        from harness.submissions.submit import Run  # needs torch, submissions do not
+        from harness.submissions.finished_run import Run  # needs torch, submissions do not
 
         run = Run(folder)
         benchmark = run.pinned().benchmark

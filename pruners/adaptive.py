@@ -16,7 +16,7 @@ from typing_extensions import Self
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, learned, pruner
 from pruners.core.apply import SEED
-from pruners.core.contract import Given
+from pruners.core.given import Given
 
 
 @pruner("adaptive", output="subset", budget="adaptive", paper="Yan et al. 2025, DocPruner, arXiv 2509.23883")

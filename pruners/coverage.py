@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer
-from pruners.core.contract import Given
+from pruners.core.given import Given
 from pruners.core.rows import unit_rows
 from pruners.eos import eos
 

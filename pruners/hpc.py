@@ -18,7 +18,7 @@ from typing_extensions import Self
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
 from pruners.core.apply import SEED
-from pruners.core.contract import Given
+from pruners.core.given import Given
 from pruners.core.rows import add_rows
 from pruners.eos import eos
 

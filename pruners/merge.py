@@ -15,7 +15,7 @@ import numpy as np
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner
 from pruners.core import trees
-from pruners.core.contract import Given
+from pruners.core.given import Given
 from pruners.core.groups import group
 from pruners.eos import docpruner
 

@@ -59,7 +59,7 @@ def _removal_order(keys: np.ndarray) -> np.ndarray:
     best, second = np.empty(samples, np.int32), np.empty(samples, np.int32)
     cost = np.zeros(n)
     # The samples that a vector is best or second of, as linked lists: entry 2s, or 2s + 1, is sample s.
-    first, following = np.full(n, -1), np.empty(2 * samples, np.int64)
+    first, following = np.full(n, -1, np.int32), np.empty(2 * samples, np.int32)
     for s in range(samples):
         row, flip = _sample(keys, s)
         best[s] = _highest(row, flip, bound)

@@ -34,8 +34,9 @@ def submit(
     import pydantic
 
     from harness.submissions.entry import FOLDER, SubmissionError
+    from harness.submissions.finished_run import Run
     from harness.submissions.schema import Origin, Track
-    from harness.submissions.submit import Choice, Run, make
+    from harness.submissions.submit import Choice, make
     from harness.submissions.write import remove_earlier, write, write_benchmark
 
     fields = {"submitter": submitter, "paper": paper, "code": code, "note": note, "submitted": date or _today()}

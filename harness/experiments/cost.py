@@ -18,7 +18,7 @@ from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from pruners import Page
 from pruners.core.apply import SEED
-from pruners.core.contract import Given
+from pruners.core.given import Given
 
 TIMED = ("random", "docpruner", "sap", "kmeans", "agglomerative", "token_pooling")
 FORWARD = "encode a page"

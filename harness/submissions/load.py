@@ -24,7 +24,8 @@ def load_entries(folder: Path) -> list[Entry]:
 
 def preview_runs(runs: Sequence[Path]) -> Report:
     """Runs of one's own as the leaderboard would show them, without submitting anything."""
-    from harness.submissions.submit import Choice, Run, make  # needs torch, checking does not
+    from harness.submissions.finished_run import Run  # needs torch, checking does not
+    from harness.submissions.submit import Choice, make
     from harness.submissions.write import write, write_benchmark
 
     origin = Origin(submitter="a run of your own", submitted=date.today())

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.backbones import registry
-from harness.evaluation.config import Config, read_config
 from harness.evaluation.results import FULL, Result
-from harness.evaluation.run_folder import RunFolder
 from harness.metrics.ranking import CUTOFFS
-from harness.store.format import checksum, library_versions
+from harness.store.format import checksum
 from harness.submissions import pinned
+from harness.submissions.described import backbone, environment, method
+from harness.submissions.finished_run import Run
 from harness.submissions.identity import with_id
 from harness.submissions.recompute import pair_mean
 from harness.submissions.rows import PER_QUERY, pack_kept, pack_per_query
-from harness.submissions.schema import (
-    Backbone,
-    Benchmark,
-    Cell,
-    DataSet,
-    Environment,
-    Method,
-    Origin,
-    Submission,
-    Track,
-)
+from harness.submissions.schema import Benchmark, Cell, Origin, Submission, Track
 from pruners.core.errors import PruneBoardError
-
-WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
-"""What a submission says of a window; the curve is drawn on the backbone's page."""
-TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
 
 
 @dataclass(frozen=True)
@@ -58,48 +42,6 @@ class Choice:
     """Name on the leaderboard, if it should not be the run's."""
     track: Track | None = None
     reproduces: str | None = None
-
-
-class Run:
-    """A finished run, read for submission."""
-
-    def __init__(self, folder: Path) -> None:
-        if not (folder / "config.toml").is_file():
-            raise PruneBoardError(f"{folder} is no run folder: it has no config.toml. `harness evaluate` makes one")
-        self.files = RunFolder(folder)
-        self.config: Config = read_config(folder / "config.toml")
-        self.methods: dict[str, dict[str, Any]] = self._json("methods.json")
-        self.stores: dict[str, dict[str, Any]] = self._json("stores.json")
-        self.card: dict[str, Any] = self._json("backbone.json")
-        self.environment: dict[str, Any] = self._json("environment.json")
-        self.timings: dict[str, dict[str, float]] = self.files.read_json("timings.json") or {}
-        self.calibration: dict[str, Any] | None = self.files.read_json("calibration.json")
-        if self.files.read_json("failures.json") is None:
-            raise PruneBoardError(
-                f"{folder} is not finished; run its `harness evaluate` again: it goes on where it was"
-            )
-
-    def _json(self, name: str) -> Any:
-        found = self.files.read_json(name)
-        if found is None:
-            raise PruneBoardError(
-                f"{self.files.folder} has no {name}: it is not finished, or an earlier release made it; evaluate again"
-            )
-        return found
-
-    @property
-    def submittable(self) -> tuple[str, ...]:
-        """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
-        return tuple(
-            text for text, facts in self.methods.items() if not (facts.get("native") or facts.get("partner_of"))
-        )
-
-    def pinned(self) -> pinned.Pinned:
-        """The benchmark of the run, with its relevance."""
-        name = _slug(self.card["benchmark"])
-        data_sets = tuple(_data_set(task, facts) for task, facts in self.stores.items())
-        judged = pinned.read_tables(self.files.folder / "benchmark")
-        return pinned.Pinned(Benchmark(name=name, data_sets=data_sets), judged)
 
 
 def make(run: Run, choice: Choice) -> Iterator[Made]:
@@ -148,10 +90,10 @@ def _made(
         claim="reproduced" if choice.reproduces else "self-reported",
         origin=choice.origin,
         benchmark=Benchmark(name=benchmark.benchmark.name, data_sets=data_sets),
-        backbone=_backbone(run.card, run.config.backbone, choice.backbone),
-        method=_method(run, text, choice.track),
+        backbone=backbone(run, choice.backbone),
+        method=method(run, text, choice.track),
         cells=tuple(cells),
-        environment=_environment(run.environment),
+        environment=environment(run),
         per_query=checksum(per_query),
         kept=checksum(kept_bytes),
         reproduces=choice.reproduces,
@@ -209,81 +151,3 @@ def _cells(task: str, part: _Part, rows: pd.DataFrame, judged: pinned.Judged, mi
 
 def _known(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else value
-
-
-def _method(run: Run, text: str, track: Track | None) -> Method:
-    facts = run.methods[text]
-    declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
-    calibrated: dict[str, Any] = {}
-    if facts["thresholds"]:
-        calibrated["thresholds"] = facts["thresholds"]
-    window = (run.calibration or {}).get("window")
-    if window and "layers=" in facts["composition"] and "layers=" not in text:
-        calibrated["window"] = {key: window[key] for key in WINDOW if key in window}
-    if run.calibration and (calibrated or facts["shared_bytes"]):
-        calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
-    return Method(
-        name=_slug(text),
-        expression=f"{facts['file']}:{text}" if facts["file"] else text,
-        title=facts["summary"].rstrip(".")[:200] or facts["name"],
-        track=track or declared,
-        composition=facts["composition"],
-        adaptive=facts["budget"] == "adaptive",
-        snapped=facts["budget"] == "snapped",
-        version=None if facts["file_hash"] else library_versions(["pruneboard"])["pruneboard"],
-        file_hash=facts["file_hash"],
-        signals=tuple(facts["needs"]),
-        parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
-        calibrated=calibrated,
-    )
-
-
-def _backbone(card: Mapping[str, Any], selector: str, name: str | None) -> Backbone:
-    """The card of the retriever. Where a local checkpoint lies is nobody's business: its folder's name is enough."""
-    _, other, checkpoint = selector.partition("=")
-    if not other:  # the loader's own checkpoint: an id, or `embedded`
-        declared = registry.catalogue().get(card["name"])
-        checkpoint = declared.options["checkpoint"] if declared else card["checkpoint"]
-    plain = Path(checkpoint).name if Path(checkpoint).exists() or Path(checkpoint).is_absolute() else checkpoint
-    named = f"{card['name']}-{Path(plain).name}" if other else card["name"]
-    return Backbone(
-        name=name or _slug(named),
-        checkpoint=plain,
-        revision=card["revision"],
-        kind=card.get("kind", "visual"),
-        dtype=card["dtype"],
-        attention=card["attention"],
-        query_template=card["query_template"],
-        profile=card.get("profile", "visual"),
-        layers=card["layers"] or None,
-        dim=card["dim"],
-    )
-
-
-def _environment(facts: Mapping[str, Any]) -> Environment:
-    return Environment(
-        python=facts["python"],
-        platform=f"{facts['platform']} {facts['processor']}",
-        libraries=facts["libraries"],
-        code=facts["code"],
-    )
-
-
-def _data_set(task: str, facts: Mapping[str, Any]) -> DataSet:
-    return DataSet(
-        name=task,
-        revision=facts["revision"] or None,
-        pages=facts["pages"],
-        queries=facts["queries"],
-        languages=tuple(facts["languages"]),
-        corpus=facts["content"]["corpus"],
-        page_texts=facts["content"].get("texts"),
-        query_texts=facts["content"]["queries"],
-        qrels=facts["content"]["qrels"],
-    )
-
-
-def _slug(text: str) -> str:
-    """A name that can be a folder."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
-    return plain[:120] or "unnamed"

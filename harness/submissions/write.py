@@ -17,7 +17,8 @@ from harness.submissions.rows import kept_path, per_query_path
 from harness.submissions.schema import Benchmark, Submission
 
 if TYPE_CHECKING:
-    from harness.submissions.submit import Made, Run
+    from harness.submissions.finished_run import Run
+    from harness.submissions.submit import Made
 
 
 def to_json(model: pydantic.BaseModel) -> bytes:

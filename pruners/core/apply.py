@@ -13,8 +13,9 @@ import numpy as np
 import torch
 
 from .budget import keep_count
-from .contract import Diagnostic, Given, Merged, Pruner, Subset
+from .contract import Diagnostic, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
+from .given import Given
 from .groups import Groups, first_empty, first_outside
 from .page import Page
 from .rows import squares

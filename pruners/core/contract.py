@@ -7,7 +7,6 @@ A pruner is a frozen dataclass: its fields are the method's hyper-parameters, an
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing_extensions import Self
 
 from .budget import keep_count
 from .errors import PrunerError
+from .given import Given
 from .groups import Groups, group
 from .page import Page
 
@@ -64,30 +64,6 @@ class Merged:
     @property
     def vectors(self) -> tuple[torch.Tensor, ...]:
         return tuple(part.vectors if isinstance(part, Groups) else part for part in self.parts)
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a method may ask for beside the page by naming it as an argument: `rng`, or (diagnostics) `queries`."""
-
-    page_id: str
-    seed: int
-    trial: int
-    queries: tuple[torch.Tensor, ...] | None = None
-
-    def rng(self) -> np.random.Generator:
-        """A fresh generator that depends on (seed, trial, page id) alone: not on order, sharding or other budgets."""
-        digest = hashlib.sha256(self.page_id.encode()).digest()
-        words = [*_words(self.seed), *_words(self.trial), *_words(int.from_bytes(digest[:16], "little"))]
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(np.array(words, np.uint32))))
-
-    def arguments(self, uses: frozenset[str]) -> dict[str, Any]:
-        wanted: dict[str, Any] = {}
-        if "rng" in uses:
-            wanted["rng"] = self.rng()
-        if "queries" in uses:
-            wanted["queries"] = self.queries
-        return wanted
 
 
 class Pruner:
@@ -259,16 +235,6 @@ class Preset(Pruner):
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
         return self.made.prune(page, budgets, given)
-
-
-def _words(number: int) -> list[int]:
-    """A number in words of 32 bits, the lowest first: what numpy makes of it as a seed, at several times the cost."""
-    if number < 0:
-        raise PrunerError(f"a seed is 0 or more, not {number}")
-    words = [number & 0xFFFFFFFF]
-    while number := number >> 32:
-        words.append(number & 0xFFFFFFFF)
-    return words
 
 
 def rank(scores: torch.Tensor) -> np.ndarray:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from pruners import Merged, Page, PrunerError, Reducer, Scorer, Subset, prune, reducer, scorer, synthetic_page, unit
-from pruners.core.contract import Given
 from pruners.core.errors import CatalogError
+from pruners.core.given import Given
 
 
 def test_a_function_becomes_a_pruner_whose_defaults_are_its_hyper_parameters(page: Page) -> None:

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
 from harness.submissions.entry import find_submissions, read_submission
+from harness.submissions.finished_run import Run
 from harness.submissions.load import load_entries, preview_runs
 from harness.submissions.schema import Origin, Track
-from harness.submissions.submit import Choice, Run, make
+from harness.submissions.submit import Choice, make
 from harness.submissions.write import write, write_benchmark
 from pruners import PruneBoardError
 

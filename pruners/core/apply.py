@@ -16,7 +16,7 @@ from .budget import keep_count
 from .contract import Diagnostic, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
 from .given import Given
-from .groups import Groups, first_empty, first_outside
+from .groups import Groups, faults
 from .page import Page
 from .rows import squares
 
@@ -119,12 +119,24 @@ def _check_part(where: str, page: Page, part: object, unit_norm: bool) -> None:
     norms = _group_norms(where, page, part) if isinstance(part, Groups) else _vector_norms(where, page, part)
     if not len(norms):
         return
-    worst = int(np.abs(norms - 1).argmax())  # NaN, if there is one
+    worst = _worst(norms)
     if not np.isfinite(norms[worst]):
         bad = np.flatnonzero(~np.isfinite(norms))
         raise PrunerError(f"{where}: {len(bad)} of {len(norms)} vectors are not finite, the first is {bad[0]}")
     if unit_norm and abs(norms[worst] - 1) > UNIT_NORM_TOLERANCE:
         raise PrunerError(f"{where}: vector {worst} has norm {norms[worst]:.4g}; expected 1, as the method promises")
+
+
+@numba.njit(cache=True)
+def _worst(norms: np.ndarray) -> int:
+    """The first that is not finite, else the one farthest from 1."""
+    worst, farthest = 0, -1.0
+    for i in range(len(norms)):
+        if not np.isfinite(norms[i]):
+            return i
+        if abs(norms[i] - 1) > farthest:
+            worst, farthest = i, abs(norms[i] - 1)
+    return worst
 
 
 def _vector_norms(where: str, page: Page, vectors: object) -> np.ndarray:
@@ -145,8 +157,9 @@ def _group_norms(where: str, page: Page, groups: Groups) -> np.ndarray:
     whole = (
         labels.dtype == np.int64 and labels.shape == (len(page),) and scales.ndim == 1 and scales.dtype == np.float32
     )
-    if not whole or first_outside(labels, len(scales)) >= 0:
+    outside, empty = faults(labels, len(scales)) if whole else (0, -1)
+    if outside >= 0:
         raise PrunerError(f"{where}: its groups do not label {len(page)} patches with 0 to {len(scales) - 1} or -1")
-    if (empty := first_empty(labels, len(scales))) >= 0:
+    if empty >= 0:
         raise PrunerError(f"{where}: group {empty} of {len(scales)} has no patch")
     return groups.norms()

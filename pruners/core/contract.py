@@ -144,8 +144,9 @@ class Scorer(Pruner):
         """Scores, and the order they induce."""
         scores = self._one_a_patch(page, self.score(page, **given.arguments(self.uses)))
         order = rank(scores)
+        values = scores.numpy()
         # infinite scores and NaN are ranked first or last, so that all are finite if these two are
-        if not (math.isfinite(scores[order[0]]) and math.isfinite(scores[order[-1]])):
+        if not (math.isfinite(values[order[0]]) and math.isfinite(values[order[-1]])):
             bad = (~torch.isfinite(scores)).nonzero()
             first = int(bad[0])
             raise PrunerError(

@@ -54,9 +54,10 @@ def group(patches: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, reno
             f"not by {labels.dtype} {list(labels.shape)}"
         )
     labels = np.ascontiguousarray(labels, np.int64)
-    if (outside := first_outside(labels, k)) >= 0:
+    outside, empty = faults(labels, k)
+    if outside >= 0:
         raise PruneBoardError(f"a patch has label {labels[outside]}; expected 0 to {k - 1}, or -1: in no group")
-    if (empty := first_empty(labels, k)) >= 0:
+    if empty >= 0:
         raise PruneBoardError(f"group {empty} of {k} has no patch")
     return Groups(patches, labels, _scales(patches.numpy(), labels, k, renormalize))
 
@@ -65,22 +66,16 @@ def group(patches: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, reno
 
 
 @numba.njit(cache=True)
-def first_outside(labels: np.ndarray, k: int) -> int:
-    """The first patch whose label is neither -1 nor a group's; -1 if there is none."""
+def faults(labels: np.ndarray, k: int) -> tuple[int, int]:
+    """The first patch whose label is neither -1 nor a group's, and the first group without a patch; -1: none."""
     for i in range(len(labels)):
         if labels[i] < -1 or labels[i] >= k:
-            return i
-    return -1
-
-
-@numba.njit(cache=True)
-def first_empty(labels: np.ndarray, k: int) -> int:
-    """The first group without a patch; -1 if there is none. No label may lie outside."""
+            return i, -1
     sizes = _sizes(labels, k)
     for j in range(k):
         if sizes[j] == 0:
-            return j
-    return -1
+            return -1, j
+    return -1, -1
 
 
 @numba.njit(cache=True)

@@ -7,7 +7,7 @@ settings is never found by mistake.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,8 @@ def encode(
         # was interrupted, and so do the last bits of their vectors.
         shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
         queries = benchmark.queries if writer.manifest.queries is None else None
-        with progress("pages", total=len(benchmark.page_ids), done=len(benchmark.page_ids) - len(wanted)) as advance:
+        total, what = len(benchmark.page_ids), f"{benchmark.name}: encode"
+        with progress(what, total=total, done=total - len(wanted)) as advance:
             if (wanted or queries is not None) and getattr(backbone, "one_thread", False):
                 batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
                 hands = workers or os.cpu_count() or 1
@@ -103,7 +104,7 @@ def encode(
                 for pages in shards:
                     _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
         if queries is not None:
-            _encode_queries(writer, backbone, queries, progress)
+            _encode_queries(writer, backbone, benchmark, progress)
     return Store(folder)
 
 
@@ -162,10 +163,10 @@ def _encode_shard(
         advance(len(encoded))
 
 
-def _encode_queries(writer: StoreWriter, backbone: Backbone, queries: Mapping[str, str], progress: Progress) -> None:
-    ids, texts = list(queries), list(queries.values())
+def _encode_queries(writer: StoreWriter, backbone: Backbone, benchmark: Benchmark, progress: Progress) -> None:
+    ids, texts = list(benchmark.queries), list(benchmark.queries.values())
     vectors: list[torch.Tensor] = []
-    with progress("queries", total=len(ids), done=0) as advance:
+    with progress(f"{benchmark.name}: encode queries", total=len(ids), done=0) as advance:
         for encoded in in_batches(backbone.encode_queries, texts, QUERY_BATCH, lambda i: f"query {ids[i]!r}"):
             vectors += encoded
             advance(len(encoded))

@@ -12,6 +12,10 @@ Advance = Callable[..., None]
 """`advance(n)` after n more items; `advance(0, note="...")` to say something beside the bar."""
 
 
+SETTLED = 0.5
+"""Seconds after which a speed says something."""
+
+
 class Progress(Protocol):
     def __call__(self, what: str, *, total: int, done: int) -> AbstractContextManager[Advance]: ...
 
@@ -51,8 +55,9 @@ def display() -> Iterator[Progress]:
 
             def advance(count: int, note: str = "") -> None:
                 shown.advance(task, count)
-                speed = next(t.speed for t in shown.tasks if t.id == task)
-                shown.update(task, speed=f"{speed:.1f}/s" if speed else "")
+                now = next(t for t in shown.tasks if t.id == task)
+                if now.elapsed and now.elapsed > SETTLED:  # since the beginning: items often come many at a time
+                    shown.update(task, speed=f"{(now.completed - done) / now.elapsed:.1f}/s")
                 if note:
                     shown.update(task, note=note)
 

@@ -128,10 +128,10 @@ def evaluate(
 
 
 def _announce(settings: Config, workers: int, folder: Path) -> None:
-    count = f"{len(settings.pruners)}" if settings.pruners else "every built-in"
+    methods = _counted(len(settings.pruners), "method") if settings.pruners else "every built-in method"
     people.print(
-        f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {count} method(s) at "
-        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {workers} worker(s) -> {escape(str(folder))}",
+        f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {methods} at "
+        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {_counted(workers, 'worker')} -> {escape(str(folder))}",
         soft_wrap=True,
     )
     if settings.backbone == "nano":
@@ -139,6 +139,10 @@ def _announce(settings: Config, workers: int, folder: Path) -> None:
 
         at_home = settings.benchmark in NAMES
         people.print(f"[dim]{NANO_NOTE}[/]" if at_home else f"[yellow]{NANO_ELSEWHERE}[/]", soft_wrap=True)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _show(settings: Config, rows: list[dict]) -> None:

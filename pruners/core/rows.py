@@ -1,4 +1,8 @@
-"""Compiled arithmetic on the rows of a matrix that several methods share."""
+"""Compiled arithmetic on the rows of a matrix that several methods share.
+
+Compiled functions here and elsewhere are plain loops: a sort, an index array or an assignment of arrays in one of them
+takes a second to compile, which every first run would wait for.
+"""
 
 from __future__ import annotations
 

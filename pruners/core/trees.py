@@ -72,7 +72,7 @@ def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
     """Merges in the order in which chains of nearest neighbours end, and their distances."""
     n = len(distances)
     sizes, joined = np.ones(n), np.empty(n)
-    bound = np.zeros(n)  # no distance is below it: infinite where a cluster is gone
+    bound = np.full(n, -np.inf)  # no distance is below it: infinite where a cluster is gone
     merges, heights = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
     chain, length, first = np.empty(n, np.int64), 0, 0
     for i in range(n):
@@ -88,9 +88,10 @@ def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
             least = _least(distances[x], bound)
             if before >= 0 and distances[x, before] == least:
                 break
-            if length == n or not least < np.inf:
+            nearest = _where(distances[x], bound, least)
+            if nearest < 0 or length == n or least == np.inf:
                 raise ValueError("distances are not finite")
-            chain[length] = _where(distances[x], bound, least)
+            chain[length] = nearest
             length += 1
         length -= 2
         gone, into = min(x, before), max(x, before)
@@ -116,9 +117,9 @@ def _least(row: np.ndarray, bound: np.ndarray) -> float:
 def _where(row: np.ndarray, bound: np.ndarray, value: float) -> int:
     """The first place that has the value."""
     for i in range(len(row)):
-        if row[i] == value and bound[i] == 0:
+        if row[i] == value and bound[i] < 0:
             return i
-    return 0
+    return -1
 
 
 @numba.njit(cache=True)

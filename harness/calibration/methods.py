@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from harness.calibration.data import calibration_task, check_disjoint, draw
 from harness.encode import encode
 from harness.evaluation.compiling import compile_loops
 from harness.evaluation.config import Config
-from harness.evaluation.methods import Method, has_open_window, needs_calibration, prepare
+from harness.evaluation.methods import Method, has_open_window, learning, needs_calibration, prepare
 from harness.evaluation.run_folder import RunFolder
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -75,26 +74,26 @@ def calibrated(
     task, store = None, None
     if setting.calibration is not None and (wants_pages or bound is None):
         task = calibration_task(setting.calibration)
-        store = encode(setting.backbone, task, setting.stores, progress=setting.progress)
+        store = encode(setting.backbone, task, setting.stores, workers=setting.workers, progress=setting.progress)
         check_disjoint(task.name, store.image_hashes, evaluated)
         by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
         disjoint = f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by {by})"
         setting.say(disjoint)
         run.log(disjoint)
-    if wants_window and bound is None:
-        bound = _learned(setting, task, store)
     pages = []
     if wants_pages:
         assert store is not None, "`require_calibration` saw to it"
         pages = [store.page(index) for index in draw(range(len(store)), config.calibration_pages, config.seed)]
-    if bound is not None:
-        _same_as_before(run, bound)
-        setting.say(bound.told)
-    with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
-        window = bound.window if bound else None
-        load = partial(compile_loops, fit, config.budgets)
-        ready = prepare(methods, window, pages, config.budgets, setting.workers, meanwhile=load)
-        advance(1)
+    with learning(fit, pages, config.budgets, setting.workers) as learned:
+        if wants_window and bound is None:
+            bound = _learned(setting, task, store)
+        if bound is not None:
+            _same_as_before(run, bound)
+            setting.say(bound.told)
+        with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
+            compile_loops(fit, config.budgets)
+            ready = prepare(methods, bound.window if bound else None, pages, config.budgets, learned())
+            advance(1)
     run.write_json(RECORD, _record(task, store, bound, len(pages), ready))
     return ready
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 
 from harness.store.reader import Store
 from harness.workers import spread
@@ -88,28 +90,38 @@ def prepare(
     window: Window | None,
     pages: Sequence[Page],
     budgets: Sequence[float],
-    workers: int = 1,
-    meanwhile: Callable[[], None] = lambda: None,
+    learned: Mapping[str, Method] = MappingProxyType({}),
 ) -> list[Method]:
-    """Methods with their window bound and calibrated on `pages`. Built-in ones that learn do so in other processes,
-    if there are workers, while `meanwhile` is done here.
+    """Methods with their window bound and calibrated on `pages`, if `learned` does not have them already."""
+    return [learned.get(method.text) or _ready(method, window, pages, budgets) for method in methods]
+
+
+@contextmanager
+def learning(
+    methods: Sequence[Method], pages: Sequence[Page], budgets: Sequence[float], workers: int
+) -> Iterator[Callable[[], dict[str, Method]]]:
+    """While this block runs, built-in methods that learn from pages and wait for no window do so in other processes.
+
+    The block is given a function that waits for them.
     """
+    learners = [m for m in methods if needs_calibration(m.pruner) and not has_open_window(m.pruner)]
+    learners = [m for m in learners if is_built_in(m.pruner)]  # what others learn may not be fit to be sent
 
-    def ready(method: Method) -> Method:
-        if method.failure is not None:
-            return method
-        try:
-            pruner = with_window(method.pruner, window) if window else method.pruner
-            return replace(method, pruner=pruner.calibrate(pages, budgets))
-        except PruneBoardError as error:
-            return replace(method, failure=str(error))
+    def learn(method: Method) -> bytes:  # torch would send a tensor as an open file, of a process that ends
+        return pickle.dumps(_ready(method, None, pages, budgets))
 
-    learners = [m for m in methods if needs_calibration(m.pruner) and is_built_in(m.pruner)]
-    # as bytes, because torch would send a tensor as an open file of a process that has ended by then
-    with spread(lambda m: pickle.dumps(ready(m)), learners, min(workers, len(learners)), first_here=False) as results:
-        meanwhile()
-        learned = {method.text: pickle.loads(found) for method, found in zip(learners, results, strict=True)}
-    return [learned.get(method.text) or ready(method) for method in methods]
+    with spread(learn, learners, min(workers, len(learners)), first_here=False) as results:
+        yield lambda: {m.text: pickle.loads(found) for m, found in zip(learners, results, strict=True)}
+
+
+def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets: Sequence[float]) -> Method:
+    if method.failure is not None:
+        return method
+    try:
+        pruner = with_window(method.pruner, window) if window else method.pruner
+        return replace(method, pruner=pruner.calibrate(pages, budgets))
+    except PruneBoardError as error:
+        return replace(method, failure=str(error))
 
 
 def is_built_in(pruner: Pruner) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.evaluation.methods import Method, choose_methods, prepare
+from harness.evaluation.methods import Method, choose_methods, learning, prepare
 from pruners import Page, Scorer, Window, learned, scorer, synthetic_page
 from pruners.hpc import Hpc
 
@@ -15,24 +15,23 @@ PAGES = [synthetic_page(16, 16, seed=seed) for seed in range(3)]
 
 def test_other_processes_learn_the_same() -> None:
     chosen = choose_methods(["sap_adaptive", "hpc(codes=16)", "eos", "docpruner", "hpc(codes=2000)"], None)
-    here, there = (prepare(chosen, Window(1, 3), PAGES, BUDGETS, workers=workers) for workers in (1, 2))
+    here = prepare(chosen, Window(1, 3), PAGES, BUDGETS)
+    with learning(chosen, PAGES, BUDGETS, workers=2) as learned:
+        found = learned()
+    assert sorted(found) == ["docpruner", "hpc(codes=16)", "hpc(codes=2000)"], "sap_adaptive waits for a window"
+    there = prepare(chosen, Window(1, 3), PAGES, BUDGETS, found)
     assert [m.text for m in here] == [m.text for m in there] == [m.text for m in chosen]
     assert [m.failure for m in here] == [m.failure for m in there]
     assert "learns 2000 codes" in str(there[4].failure)
     for one, other in zip(here, there, strict=True):
         assert one.pruner == other.pruner
     for one, other in ((here[0], there[0]), (here[3], there[3])):
-        assert one.pruner.inner.thresholds == other.pruner.inner.thresholds != None  # noqa: E711
+        assert one.pruner.inner.thresholds == other.pruner.inner.thresholds
+        assert set(one.pruner.inner.thresholds) == set(BUDGETS)
     assert isinstance(here[1].pruner, Hpc)
     assert isinstance(there[1].pruner, Hpc)
     assert here[1].pruner.codebook is not None
     assert torch.equal(here[1].pruner.codebook, there[1].pruner.codebook)
-
-
-def test_something_else_is_done_meanwhile() -> None:
-    done: list[int] = []
-    prepare(choose_methods(["docpruner", "hpc(codes=16)"], None), None, PAGES, BUDGETS, 2, lambda: done.append(1))
-    assert done == [1]
 
 
 @scorer("where_it_learned")
@@ -50,4 +49,5 @@ class WhereItLearned(Scorer):
 def test_a_method_of_a_users_own_learns_here() -> None:
     """Its state may be anything, also what cannot be sent between processes."""
     methods = [Method("own", WhereItLearned(), 1), *choose_methods(["docpruner", "hpc(codes=16)"], None)]
-    assert prepare(methods, None, PAGES, BUDGETS, workers=2)[0].pruner.process == os.getpid()
+    with learning(methods, PAGES, BUDGETS, workers=2) as learned:
+        assert prepare(methods, None, PAGES, BUDGETS, learned())[0].pruner.process == os.getpid()

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Toy
 
 COMPILE = """
 from harness.evaluation.compiling import compile_loops
@@ -27,7 +26,7 @@ sys.exit(status)
 
 
 @pytest.mark.slow
-def test_an_evaluation_has_nothing_left_to_compile(toy: Toy, tmp_path: Path) -> None:
+def test_an_evaluation_has_nothing_left_to_compile(toy, tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
 
     def run(script: str, *arguments: str) -> str:

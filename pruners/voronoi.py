@@ -70,7 +70,7 @@ def _removal_order(keys: np.ndarray) -> np.ndarray:
     order = np.empty(n, np.int64)
     for step in range(n):
         if 2 * (n - step) <= len(vectors):
-            place, stay, left = np.empty(n, np.int32), np.empty(n, np.int64), 0
+            place, stay, left = np.zeros(n, np.int32), np.empty(n, np.int64), 0
             for j in range(len(vectors)):
                 if bound[j] == HERE:
                     vectors[left], cost[left], first[left] = vectors[j], cost[j], first[j]

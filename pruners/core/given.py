@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from .errors import PrunerError
-
 
 @dataclass(frozen=True)
 class Given:
@@ -24,8 +22,7 @@ class Given:
     def rng(self) -> np.random.Generator:
         """A fresh generator that depends on (seed, trial, page id) alone: not on order, sharding or other budgets."""
         digest = hashlib.sha256(self.page_id.encode()).digest()
-        words = [*_words(self.seed), *_words(self.trial), *_words(int.from_bytes(digest[:16], "little"))]
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(np.array(words, np.uint32))))
+        return np.random.default_rng([self.seed, self.trial, int.from_bytes(digest[:16], "little")])
 
     def arguments(self, uses: frozenset[str]) -> dict[str, Any]:
         wanted: dict[str, Any] = {}
@@ -34,13 +31,3 @@ class Given:
         if "queries" in uses:
             wanted["queries"] = self.queries
         return wanted
-
-
-def _words(number: int) -> list[int]:
-    """A number in words of 32 bits, the lowest first: what numpy makes of it as a seed, at several times the cost."""
-    if number < 0:
-        raise PrunerError(f"a seed is 0 or more, not {number}")
-    words = [number & 0xFFFFFFFF]
-    while number := number >> 32:
-        words.append(number & 0xFFFFFFFF)
-    return words

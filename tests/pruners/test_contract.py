@@ -1,6 +1,5 @@
 """What an author writes, and what the harness makes of it."""
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,6 @@ import torch
 
 from pruners import Merged, Page, PrunerError, Reducer, Scorer, Subset, prune, reducer, scorer, synthetic_page, unit
 from pruners.core.errors import CatalogError
-from pruners.core.given import Given
 
 
 def test_a_function_becomes_a_pruner_whose_defaults_are_its_hyper_parameters(page: Page) -> None:
@@ -131,13 +129,3 @@ def test_a_reducer_class_can_snap_its_budget(page: Page) -> None:
     assert [len(v) for v in prune(Halves(), page, [0.1, 1.0]).vectors] == [2, 48]
     with pytest.raises(PrunerError, match=r"budget 0\.02: returned 2 vectors; expected 1 of 48"):
         prune(Halves(), page, [0.02])  # snapping up would buy quality with budget
-
-
-@pytest.mark.parametrize("seed", [0, 42, 2**32 - 1, 2**32, 2**70 + 5])
-def test_the_generator_is_numpys_for_seed_trial_and_page(seed: int) -> None:
-    digest = int.from_bytes(hashlib.sha256(b"page").digest()[:16], "little")
-    for trial in (0, 3, 2**40):
-        expected = np.random.default_rng([seed, trial, digest])
-        assert (Given("page", seed, trial).rng().random(8) == expected.random(8)).all()
-    with pytest.raises(PrunerError, match="0 or more"):
-        Given("page", -1, 0).rng()

@@ -100,17 +100,20 @@ def _fill(best: np.ndarray, value: float) -> None:
 def _raise(
     best: np.ndarray, spare: np.ndarray, similarity: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`best` raised to the maximum over `rows`, four at a time; it and the other buffer."""
-    i, tokens = 0, np.uint64(similarity.shape[1])
-    while i + 4 <= len(rows):
+    """`best` raised to the maximum over `rows`, eight at a time; it and the other buffer."""
+    i, n, tokens = 0, len(rows), np.uint64(similarity.shape[1])
+    while i < n and n >= 8:
+        i = min(i, n - 8)  # the last eight may contain some of those before: a maximum does not mind
         # unsigned, so that no index is checked for counting from the end
         a, b, c, d = np.uint64(rows[i]), np.uint64(rows[i + 1]), np.uint64(rows[i + 2]), np.uint64(rows[i + 3])
+        e, f, g, h = np.uint64(rows[i + 4]), np.uint64(rows[i + 5]), np.uint64(rows[i + 6]), np.uint64(rows[i + 7])
         for t in range(tokens):
-            pair = max(similarity[a, t], similarity[b, t])
-            spare[t] = max(best[t], max(pair, max(similarity[c, t], similarity[d, t])))
+            four = max(max(similarity[a, t], similarity[b, t]), max(similarity[c, t], similarity[d, t]))
+            more = max(max(similarity[e, t], similarity[f, t]), max(similarity[g, t], similarity[h, t]))
+            spare[t] = max(best[t], max(four, more))
         best, spare = spare, best
-        i += 4
-    while i < len(rows):
+        i += 8
+    while i < n:
         a = np.uint64(rows[i])
         for t in range(tokens):
             spare[t] = max(best[t], similarity[a, t])

@@ -47,7 +47,7 @@ def score_page(vectors: torch.Tensor, results: Sequence[Subset | Merged], querie
 @dataclass(frozen=True)
 class _Plan:
     """The cells of a page by the way they are scored, each with the row of the scores it fills. The first is the full
-    page: all patches, in any order.
+    page: all patches in any order, so it is read off where a method's order ends.
     """
 
     cells: int
@@ -58,7 +58,7 @@ class _Plan:
     @classmethod
     def of(cls, patches: int, results: Sequence[Subset | Merged]) -> _Plan:
         groups, stacks, row = [], [], 1
-        orders: list[_Order] = [(np.arange(patches), [(patches, 0)])]
+        orders: list[_Order] = []
         for result in results:
             if isinstance(result, Subset):
                 orders.append((result.order, [(count, row + i) for i, count in enumerate(result.counts)]))
@@ -71,6 +71,9 @@ class _Plan:
             if made := [(at, part) for at, part in parts if not isinstance(part, Groups)]:
                 stacks.append(_stack(made))
             row += len(parts)
+        if not any(len(order) == patches for order, _ in orders):  # a pruner may end its order earlier
+            orders.append((np.arange(patches), []))
+        next(cells for order, cells in orders if len(order) == patches).append((patches, 0))
         return cls(row, _pack_orders(orders), _pack_groups(groups), stacks)
 
 

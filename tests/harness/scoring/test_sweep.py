@@ -99,7 +99,7 @@ def test_the_size_of_a_tile_changes_nothing(pruned) -> None:
 
 
 def test_short_pages_take_more_query_tokens_at_a_time() -> None:
-    assert [tile_tokens(n) for n in (2000, 1024, 700, 196, 1)] == [128, 128, 187, 512, 512]
+    assert [tile_tokens(n) for n in (2000, 1024, 700, 196, 1)] == [256, 256, 374, 1024, 1024]
 
 
 def test_a_page_alone_scores_as_among_methods() -> None:
@@ -108,6 +108,15 @@ def test_a_page_alone_scores_as_among_methods() -> None:
     alone = score_page(page.vectors, [], tiles)
     among = score_page(page.vectors, [prune(parse("random"), page, [0.1])], tiles)
     assert np.array_equal(alone[0], among[0])
+
+
+def test_the_full_page_is_scored_also_where_no_order_names_every_patch() -> None:
+    page, asked = synthetic_page(9, 7), queries(3)
+    results = [Subset(np.array([5, 2]), (1, 2)), Subset(np.array([7]), (1,))]
+    full, *pruned = score_page(page.vectors, results, tile_queries(asked))
+    np.testing.assert_allclose(full, [double_loop(page.vectors, q) for q in asked], atol=1e-5)
+    for row, kept in zip(pruned, ([5], [5, 2], [7]), strict=True):
+        np.testing.assert_allclose(row, [double_loop(page.vectors[kept], q) for q in asked], atol=1e-5)
 
 
 def test_a_method_alone_scores_as_among_others_to_the_last_bit(pruned) -> None:

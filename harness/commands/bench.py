@@ -53,7 +53,7 @@ def scoring(
     pages: Annotated[int, typer.Option(help="Pages of 1,024 x 128.")] = 40,
     queries: Annotated[int, typer.Option(help="Queries.")] = 100,
     tokens: Annotated[int, typer.Option(help="Vectors a query.")] = 20,
-    budgets: Annotated[str | None, typer.Option(help="sweep, or fractions: 0.1,0.5. Default: 0.05, 0.1, 0.2 … 1.")] = None,
+    budgets: Annotated[str | None, typer.Option(help="sweep, or fractions: 0.1,0.5. Default: 0.05, 0.1 … 1.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Scoring 5 methods x 11 budgets: libraries cell by cell, and all cells in one sweep."""

@@ -62,8 +62,8 @@ def _removal_order(keys: np.ndarray) -> np.ndarray:
     first, following = np.full(n, -1, np.int32), np.empty(2 * samples, np.int32)
     for s in range(samples):
         row, flip = _sample(keys, s)
-        best[s] = _highest(row, flip, bound)
-        second[s] = _second(row, flip, bound, best[s])
+        best[s] = _highest(row, flip, bound, -1)
+        second[s] = _highest(row, flip, bound, best[s])
         cost[best[s]] += _margin(row, best[s], second[s])
         for entry, vector in ((2 * s, best[s]), (2 * s + 1, second[s])):
             following[entry], first[vector] = first[vector], entry
@@ -96,7 +96,7 @@ def _removal_order(keys: np.ndarray) -> np.ndarray:
                 best[s] = second[s]
             else:
                 cost[best[s]] -= _margin(row, best[s], second[s])
-            second[s] = _second(row, flip, bound, best[s])
+            second[s] = _highest(row, flip, bound, best[s])
             cost[best[s]] += _margin(row, best[s], second[s])
             following[entry], first[second[s]] = first[second[s]], entry
             entry = after
@@ -152,20 +152,14 @@ def _columns(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def _second(row: np.ndarray, flip: np.int32, bound: np.ndarray, best: int) -> int:
-    bound[best] = GONE
-    found = _highest(row, flip, bound)
-    bound[best] = HERE
-    return found
-
-
-@numba.njit(cache=True)
-def _highest(row: np.ndarray, flip: np.int32, bound: np.ndarray) -> int:
-    """The first of the highest: their key in one vectorised sweep, where it is in another."""
-    top = GONE
+def _highest(row: np.ndarray, flip: np.int32, bound: np.ndarray, but: int) -> int:
+    """The first of the highest but one: their key in one vectorised sweep, where it is in another."""
+    top, skipped = GONE, np.int32(but)
     for j in range(len(row)):
-        top = max(top, min(np.int32(row[j] ^ flip), bound[j]))
+        key = min(np.int32(row[j] ^ flip), bound[j])
+        top = max(top, key if np.int32(j) != skipped else GONE)
     place = n = np.int32(len(row))
     for j in range(len(row)):
-        place = min(place, np.int32(j) if min(np.int32(row[j] ^ flip), bound[j]) == top else n)
+        key = min(np.int32(row[j] ^ flip), bound[j])
+        place = min(place, np.int32(j) if (key == top) & (np.int32(j) != skipped) else n)
     return place

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from pruners import Page, scorer
 
@@ -23,7 +23,7 @@ def pca_leverage(page: Page, components: int | None = None) -> torch.Tensor:
     x -= x.mean(0)
     scatter = x.T @ x
     if components is None and (factor := _factor(scatter)) is not None:
-        white = blas.dtrsm(1.0, factor, x.T, lower=True)
+        white = torch.linalg.solve_triangular(torch.from_numpy(factor), torch.from_numpy(x).T, upper=False).numpy()
         return torch.from_numpy((white * white).sum(0).round(DECIMALS))
     variance, axes = np.linalg.eigh(scatter)
     real = variance > variance[-1] * REAL
@@ -33,12 +33,13 @@ def pca_leverage(page: Page, components: int | None = None) -> torch.Tensor:
 
 
 def _factor(scatter: np.ndarray) -> np.ndarray | None:
-    """The Cholesky factor of a matrix whose directions are all real: it whitens at a third of the eigenvectors' cost.
+    """The Cholesky factor (its lower half) of a matrix whose directions are all real: it whitens at a third of the
+    eigenvectors' cost.
 
     None if some may not be. The condition number is LAPACK's estimate, right within a small factor; hence the 100.
     Called as LAPACK's own functions, because the checks around them cost as much as the work on a page.
     """
-    factor, failed = lapack.dpotrf(scatter, lower=True)
+    factor, failed = lapack.dpotrf(scatter, lower=True, clean=False)
     if failed:
         return None
     norm = np.abs(scatter).sum(0).max()

@@ -15,7 +15,7 @@ import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer
 from pruners.core.given import Given
-from pruners.core.rows import unit_rows
+from pruners.core.rows import first_highest, unit_rows
 from pruners.eos import eos
 
 
@@ -85,11 +85,7 @@ def greedy_order(distance: np.ndarray, factor: np.ndarray, bonus: np.ndarray, st
             least = distance[picked, j] if distance[picked, j] < nearest[j] else nearest[j]
             spare[j], value[j] = least, left[j] + factor[j] * least
         nearest, spare = spare, nearest
-        best, highest = 0, value[0]
-        for j in range(1, n):
-            if value[j] > highest:
-                best, highest = j, value[j]
-        order[step] = best
+        order[step] = first_highest(value)
     return order
 
 

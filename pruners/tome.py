@@ -11,7 +11,7 @@ import numpy as np
 
 from pruners import Page, PruneBoardError, Reducer, reducer
 from pruners.core import trees
-from pruners.core.rows import set_unit, unit_rows
+from pruners.core.rows import first_highest, set_unit, unit_rows
 
 
 @reducer("tome", paper="Bolya et al. 2023, Token Merging, arXiv 2210.09461")
@@ -51,11 +51,11 @@ def merge_sequence(vectors: np.ndarray, rate: float) -> np.ndarray:
         similarity = np.dot(directions[even], directions[odd].T)
         best, partner = np.empty(len(even), np.float32), np.empty(len(even), np.int64)
         for i in range(len(even)):
-            partner[i] = _highest(similarity[i])
+            partner[i] = first_highest(similarity[i])
             best[i] = similarity[i, partner[i]]
         stays = np.ones(n, np.bool_)
         for _ in range(max(1, int(rate * len(left)))):
-            pair = _highest(best)
+            pair = first_highest(best)
             best[pair] = -np.inf
             gone, into = even[pair], odd[partner[pair]]
             merges[done, 0], merges[done, 1] = gone, into
@@ -66,13 +66,3 @@ def merge_sequence(vectors: np.ndarray, rate: float) -> np.ndarray:
             set_unit(directions[into], sums[into])
         left = left[stays[left]]
     return merges
-
-
-@numba.njit(cache=True)
-def _highest(row: np.ndarray) -> int:
-    """The first of the highest."""
-    place = 0
-    for i in range(1, len(row)):
-        if row[i] > row[place]:
-            place = i
-    return place

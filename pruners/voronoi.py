@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from pruners import Page, scorer, unit
+from pruners.core.rows import ordered32
 
 GONE, HERE = np.int32(-(2**31)), np.int32(2**31 - 1)
 
@@ -112,8 +113,7 @@ def _bound(vectors: int, columns: int) -> np.ndarray:
     return bound
 
 
-# Maxima of whole numbers are found eight at a time, those of floats one by one: similarities are compared by whole
-# numbers that are in the same order. The number of -x is that of x with all bits turned over.
+# Similarities are compared by whole numbers in the same order. That of -x is that of x with all bits turned over.
 
 
 @numba.njit(cache=True)
@@ -121,7 +121,7 @@ def _keys(bits: np.ndarray) -> np.ndarray:
     keys = np.empty(bits.shape, np.int32)
     for i in range(len(bits)):
         for j in range(bits.shape[1]):
-            keys[i, j] = bits[i, j] ^ ((bits[i, j] >> 31) & HERE)
+            keys[i, j] = ordered32(bits[i, j])
     return keys
 
 
@@ -132,7 +132,7 @@ def _margin(row: np.ndarray, a: int, b: int) -> float:
 
 @numba.njit(cache=True)
 def _similarity(key: np.int32) -> np.float32:
-    return np.int32(key ^ ((key >> 31) & HERE)).view(np.float32)
+    return np.int32(ordered32(key)).view(np.float32)
 
 
 @numba.njit(cache=True)

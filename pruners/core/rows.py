@@ -49,6 +49,33 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
     return found
 
 
+# The compiler finds extremes of whole numbers several at a time, those of floats one by one. So floats are compared by
+# whole numbers in the same order: their bits, all but the sign turned over where that is set. The same turn leads back.
+
+
+@numba.njit(cache=True)
+def ordered32(bits: np.int32) -> np.int32:
+    return np.int32(bits ^ ((bits >> 31) & np.int32(2**31 - 1)))
+
+
+@numba.njit(cache=True)
+def ordered64(bits: np.int64) -> np.int64:
+    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+
+
+@numba.njit(cache=True)
+def first_highest(row: np.ndarray) -> int:
+    """Where the highest of float32 numbers is; of equal ones the first."""
+    bits, n = row.view(np.int32), np.int32(len(row))
+    top = ordered32(bits[0])
+    for i in range(len(row)):
+        top = max(top, ordered32(bits[i]))
+    highest, place = np.int32(ordered32(top)).view(np.float32), n
+    for i in range(len(row)):
+        place = min(place, np.int32(i) if row[i] == highest else n)
+    return place
+
+
 @numba.njit(cache=True)
 def add_rows(sums: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> None:
     """Add each row to the sum that its label names; -1 names none."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from .rows import ordered64
+
 WARD, AVERAGE = 0, 1
+HERE, GONE = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
 def ward(vectors: np.ndarray) -> np.ndarray:
@@ -72,14 +75,14 @@ def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
     """Merges in the order in which chains of nearest neighbours end, and their distances."""
     n = len(distances)
     sizes, joined = np.ones(n), np.empty(n)
-    bound = np.full(n, -np.inf)  # no distance is below it: infinite where a cluster is gone
+    bound = np.full(n, HERE)  # no distance counts as less than it
     merges, heights = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
     chain, length, first = np.empty(n, np.int64), 0, 0
     for i in range(n):
         distances[i, i] = np.inf
     for step in range(n - 1):
         if length == 0:
-            while bound[first] > 0:
+            while bound[first] == GONE:
                 first += 1
             chain[0], length = first, 1
         while True:  # walk to nearer and nearer neighbours, until two are each other's nearest
@@ -101,23 +104,23 @@ def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
         for i in range(n):
             distances[into, i] = distances[i, into] = joined[i]
         sizes[into] += sizes[gone]
-        bound[gone] = np.inf
+        bound[gone] = GONE
     return merges, heights
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # several at a time; distances are numbers, or infinite
+@numba.njit(cache=True)
 def _least(row: np.ndarray, bound: np.ndarray) -> float:
-    least = np.inf
+    bits, least = row.view(np.int64), GONE
     for i in range(len(row)):
-        least = min(least, max(row[i], bound[i]))
-    return least
+        least = min(least, max(ordered64(bits[i]), bound[i]))
+    return np.int64(ordered64(least)).view(np.float64)
 
 
 @numba.njit(cache=True)
 def _where(row: np.ndarray, bound: np.ndarray, value: float) -> int:
     """The first place that has the value."""
     for i in range(len(row)):
-        if row[i] == value and bound[i] < 0:
+        if row[i] == value and bound[i] == HERE:
             return i
     return -1
 

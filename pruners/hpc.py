@@ -83,14 +83,14 @@ def _seeded(vectors: np.ndarray, codes: int, rng: np.random.Generator) -> np.nda
     """Greedy k-means++ (Arthur & Vassilvitskii 2007): of a few candidates drawn in proportion to the squared distance
     from the nearest centre, the one that lowers the sum of these distances most."""
     squares = np.einsum("nd,nd->n", vectors, vectors)
-    columns = np.ascontiguousarray(vectors.T)  # a product of a few rows with it takes two thirds of the time
+    columns = torch.from_numpy(vectors).T.contiguous()  # torch multiplies it by a few rows in a third of numpy's time
     chosen = [int(rng.integers(len(vectors)))]
-    distances = np.maximum(squares - 2 * (vectors[chosen[0]] @ columns) + squares[chosen[0]], 0)
+    distances = np.maximum(squares - 2 * (vectors[chosen[0]] @ columns.numpy()) + squares[chosen[0]], 0)
     for _ in range(1, codes):
         cumulative = np.cumsum(distances, dtype=np.float64)
         draws = rng.random(2 + int(np.log(codes))) * cumulative[-1]
         candidates = np.minimum(np.searchsorted(cumulative, draws, side="right"), len(vectors) - 1)
-        after = squares - 2 * (vectors[candidates] @ columns) + squares[candidates, None]
+        after = squares - 2 * (torch.from_numpy(vectors[candidates]) @ columns).numpy() + squares[candidates, None]
         np.clip(after, 0, distances, out=after)
         best = int(after.sum(1, dtype=np.float64).argmin())
         chosen.append(int(candidates[best]))

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness import parquet
@@ -39,6 +40,9 @@ LIBRARIES = (
 )
 
 
+HEADLINE = "ndcg@5"
+AVERAGED = ("language", "budget", "trial", HEADLINE)
+"""Of a result's rows what a summary needs."""
 KEPT = ".kept.parquet"
 KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
 
@@ -50,12 +54,18 @@ class Figures:
     summary: list[dict]
     columns: dict[str, np.ndarray]
 
+    @classmethod
+    def of(cls, summary: list[dict], rows: pa.Table) -> Figures:
+        return cls(summary, {name: rows[name].to_numpy() for name in AVERAGED})
+
 
 class RunFolder:
     """Reads and writes one run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._written: dict[tuple[str, str], Figures] = {}
+        """What this process wrote: averages need not read it back."""
 
     @classmethod
     def begin(cls, folder: Path, config: Config) -> RunFolder:
@@ -94,6 +104,7 @@ class RunFolder:
         write_atomically(path.with_suffix(KEPT), kept_table(budgets, result.kept))
         record = {"task": result.task, "method": result.method, "budgets": result.summary}
         self.write_json(str(self._path(result.task, slug, ".json").relative_to(self.folder)), record)
+        self._written[result.task, slug] = Figures.of(result.summary, result.rows)
 
     def read_result(self, task: str, slug: str) -> Result:
         record = json.loads(self._path(task, slug, ".json").read_text())
@@ -102,12 +113,14 @@ class RunFolder:
         kept = read_kept(self._path(task, slug, KEPT), len(record["budgets"]))
         return Result(record["task"], record["method"], record["budgets"], rows, kept)
 
-    def read_figures(self, task: str, slug: str, columns: Sequence[str]) -> Figures:
-        """Nothing but these columns is unpacked: ranked pages are most of a result, and most of the time."""
+    def read_figures(self, task: str, slug: str) -> Figures:
+        """Ranked pages are most of a result, and most of the time: they are not unpacked."""
+        if (task, slug) in self._written:
+            return self._written[task, slug]
         record = json.loads(self._path(task, slug, ".json").read_text())
         with pq.ParquetFile(self._path(task, slug, ".parquet")) as file:
-            table = file.read(list(columns), use_threads=False)
-        return Figures(record["budgets"], {name: table[name].to_numpy() for name in columns})
+            table = file.read(list(AVERAGED), use_threads=False)
+        return Figures.of(record["budgets"], table)
 
     def add_timings(self, task: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}

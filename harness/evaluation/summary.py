@@ -8,12 +8,10 @@ import numpy as np
 
 from harness.evaluation.methods import Method
 from harness.evaluation.results import FULL
-from harness.evaluation.run_folder import Figures, RunFolder
+from harness.evaluation.run_folder import HEADLINE, Figures, RunFolder
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, compare, tie_groups
 from pruners.core.budget import drifted
-
-HEADLINE = "ndcg@5"
 
 
 def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], budgets: Sequence[float]) -> list[dict]:
@@ -22,9 +20,8 @@ def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], b
     Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
     """
     complete = [m for m in methods if all(run.has(task, m.slug) for task in tasks)]
-    full = [run.read_figures(task, FULL, ("language", HEADLINE)) for task in tasks]
-    columns = ("budget", "trial", HEADLINE)
-    found = {m.text: [run.read_figures(task, m.slug, columns) for task in tasks] for m in complete}
+    full = [run.read_figures(task, FULL) for task in tasks]
+    found = {m.text: [run.read_figures(task, m.slug) for task in tasks] for m in complete}
     cells = [(m, b) for m in complete for b in range(1 if _alone(m) else len(budgets))]
     comparison = compare([_by_language([(found[m.text][t], b) for m, b in cells], full[t]) for t in range(len(tasks))])
     rows = [_full_row(full)]

@@ -31,7 +31,9 @@ def average_cosine(vectors: np.ndarray) -> np.ndarray:
     """Merges by average linkage over 1 - cos."""
     x = vectors.astype(np.float64)
     x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return merge_sequence(np.maximum(1 - x @ x.T, 0), AVERAGE)
+    distances = x @ x.T
+    np.subtract(1, distances, out=distances)
+    return merge_sequence(np.maximum(distances, 0, out=distances), AVERAGE)
 
 
 def merge_sequence(distances: np.ndarray, rule: int) -> np.ndarray:

@@ -55,6 +55,8 @@ def _removal_order(keys: np.ndarray) -> np.ndarray:
     together whenever half of them have gone.
     """
     samples, n = 2 * len(keys), keys.shape[1]
+    if n == 1:  # it has no second best
+        return np.zeros(1, np.int64)
     vectors = np.arange(n)  # of the columns that are there
     bound = _bound(n, n)
     best, second = np.empty(samples, np.int32), np.empty(samples, np.int32)

@@ -171,6 +171,15 @@ def test_voronoi_equals_a_plain_loop() -> None:
     assert removal_order(np.zeros((5, 4), np.float32)).tolist() == [3, 2, 1, 0], "ties favour low indices"
 
 
+@pytest.mark.parametrize("vectors", [1, 2, 3])
+def test_voronoi_stays_within_its_arrays_on_the_shortest_pages(vectors: int) -> None:
+    """Interpreted, because compiled code does not say that it left an array."""
+    from pruners.voronoi import _keys, _removal_order
+
+    keys = _keys(np.random.default_rng(0).standard_normal((5, vectors), np.float32).view(np.int32))
+    assert sorted(_removal_order.py_func(keys)) == list(range(vectors))
+
+
 def test_voronoi_drops_a_duplicate_first() -> None:
     vectors = torch.cat([torch.eye(6), torch.eye(6)[:1]])
     page = Page("duplicate", vectors)

@@ -38,14 +38,14 @@ def compiling(methods: Sequence[Method], budgets: Sequence[float], progress: Pro
 
 def compile_loops(methods: Sequence[Method], budgets: Sequence[float]) -> None:
     """Prune, score and measure made-up pages. Methods from a user's file see no pages but those to evaluate."""
-    page, dense = synthetic_page(16, 12), synthetic_page(32, 32)
+    page, other = synthetic_page(16, 12), synthetic_page(16, 12, seed=1)
     queries = [page.vectors[:5], page.vectors[5:7]]
     results: list[Subset | Merged] = []
     for method in methods:
         if not is_built_in(method.pruner):
             continue
         try:
-            pruner = with_window(method.pruner, Window(0, None)).calibrate([page, dense], budgets)
+            pruner = with_window(method.pruner, Window(0, None)).calibrate([page, other], budgets)
             gold = queries if isinstance(pruner, Diagnostic) else None
             results.append(prune(pruner, page, method.budgets(tuple(budgets)), queries=gold))
         except PruneBoardError:

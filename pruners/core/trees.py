@@ -74,15 +74,21 @@ def _squared_distances(products: np.ndarray) -> np.ndarray:
 
 @numba.njit(cache=True)
 def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merges in the order in which chains of nearest neighbours end, and their distances."""
+    """Merges in the order in which chains of nearest neighbours end, and their distances.
+
+    Clusters that are there are drawn together whenever half of them have gone: shorter rows, and more of them in cache.
+    """
     n = len(distances)
-    sizes, joined = np.ones(n), np.empty(n)
+    names, sizes, joined = np.arange(n), np.ones(n), np.empty(n)
     bound = np.full(n, HERE)  # no distance counts as less than it
     merges, heights = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
     chain, length, first = np.empty(n, np.int64), 0, 0
     for i in range(n):
         distances[i, i] = np.inf
     for step in range(n - 1):
+        if 2 * (n - step) <= len(distances):
+            distances, first = _drawn_together(distances, bound, names, sizes, chain[:length]), 0
+            joined, bound = joined[: len(distances)], np.full(len(distances), HERE)
         if length == 0:
             while bound[first] == GONE:
                 first += 1
@@ -100,14 +106,33 @@ def _chained(distances: np.ndarray, rule: int) -> tuple[np.ndarray, np.ndarray]:
             length += 1
         length -= 2
         gone, into = min(x, before), max(x, before)
-        merges[step, 0], merges[step, 1], heights[step] = gone, into, least
+        merges[step, 0], merges[step, 1], heights[step] = names[gone], names[into], least
         _join(rule, joined, distances[gone], distances[into], least, sizes[gone], sizes[into], sizes)
         joined[into] = np.inf
-        for i in range(n):
+        for i in range(len(joined)):
             distances[into, i] = distances[i, into] = joined[i]
         sizes[into] += sizes[gone]
         bound[gone] = GONE
     return merges, heights
+
+
+@numba.njit(cache=True)
+def _drawn_together(
+    distances: np.ndarray, bound: np.ndarray, names: np.ndarray, sizes: np.ndarray, chain: np.ndarray
+) -> np.ndarray:
+    """The distances of the clusters that are there; `names`, `sizes` and the chain's places follow them, in place."""
+    stay, place, left = np.empty(len(bound), np.int64), np.empty(len(bound), np.int64), 0
+    for i in range(len(bound)):
+        if bound[i] == HERE:
+            stay[left], place[i], names[left], sizes[left] = i, left, names[i], sizes[i]
+            left += 1
+    together = np.empty((left, left))
+    for i in range(left):
+        for j in range(left):
+            together[i, j] = distances[stay[i], stay[j]]
+    for i in range(len(chain)):
+        chain[i] = place[chain[i]]
+    return together
 
 
 @numba.njit(cache=True)

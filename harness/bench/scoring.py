@@ -1,9 +1,10 @@
 """What scoring costs: five methods at several budgets, one cell at a time as libraries do it, and as one sweep.
 
-Everything runs in this process on the same pages, kept sets and queries, with one thread, in CPU time. Scorers take
-turns, and of each piece of work (a cell, or all cells at once; a fraction of a second either way) the fastest turn
-counts: the first one also compiles, and machines are not equally fast all the time. Ours runs first, because the peak
-memory of a process never goes down again. Scores are compared before a time is printed.
+Everything runs in this process on the same pages, kept sets and queries, with one thread, in CPU time, from the vectors
+of pages and what methods keep of them to scores. Scorers take turns, ours and the full pass between any two others, and
+of each piece of work (a cell, or all cells at once; a fraction of a second either way) the median counts: machines are
+not equally fast all the time, and the first turn also compiles. Ours runs first, because the peak memory of a process
+never goes down again. Scores are compared before a time is printed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 import torch
@@ -32,8 +32,10 @@ DIM = 128
 ROUNDS = 3
 OURS, FULL = "ours: one sweep", "one full pass, flat GEMM + max"
 
-Cells = Sequence[Sequence[torch.Tensor]]
-"""For each cell, the kept vectors of every page."""
+Scorer = Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor]], np.ndarray]
+"""Queries and pages to scores."""
+Piece = Callable[[], np.ndarray]
+"""A part of a scorer's work, timed by itself."""
 
 
 def measure(pages: int, queries: int, tokens: int, budgets: Sequence[float] = BUDGETS) -> list[dict]:
@@ -43,24 +45,32 @@ def measure(pages: int, queries: int, tokens: int, budgets: Sequence[float] = BU
     asked = _queries(queries, tokens)
     pruners = resolve(list(METHODS))
     results = [[_kept(prune(method, page, budgets)) for method in pruners] for page in made]
-    cells = _cells(made, results)
-    scorers: dict[str, list[Callable[[], np.ndarray]]] = {  # each with the pieces of its work
+    cells = [(m, b) for m in range(len(METHODS)) for b in range(len(budgets))]
+
+    def by_cell(scorer: Scorer) -> list[Piece]:
+        return [lambda m=m, b=b: scorer(asked, _pruned(made, results, m, b)) for m, b in cells]  # type: ignore[misc]
+
+    peers = {
+        "flat GEMM + max, cell by cell": by_cell(_flat),
+        "mteb max_sim, cell by cell": by_cell(_mteb),
+        "colpali-engine, cell by cell": by_cell(_colpali_engine),
+    }
+    scorers: dict[str, list[Piece]] = {
         OURS: [lambda: _sweep(made, results, asked)],
         FULL: [lambda: _flat(asked, [page.vectors for page in made])],
-        "flat GEMM + max, cell by cell": [partial(_flat, asked, cell) for cell in cells],
-        "mteb max_sim, cell by cell": [partial(_mteb, asked, cell) for cell in cells],
-        "colpali-engine, cell by cell": [partial(_colpali_engine, asked, cell) for cell in cells],
+        **peers,
     }
     before = _peak_mb()
     peak: dict[str, float] = {}
-    fastest: dict[str, np.ndarray] = {}
+    turns: dict[str, list[tuple[float, ...]]] = {name: [] for name in scorers}
     scores: dict[str, np.ndarray] = {}
-    for name in track([*scorers] * ROUNDS, "score", console=people, transient=True):
+    order = [name for peer in [*peers] * ROUNDS for name in (OURS, FULL, peer)]
+    for name in track(order, "score", console=people, transient=True):
         taken, found = zip(*map(_timed, scorers[name]), strict=True)
-        fastest[name] = np.minimum(fastest.get(name, np.inf), taken)
+        turns[name].append(taken)
         peak.setdefault(name, _peak_mb() - before)
         scores[name] = np.stack(found)
-    seconds = {name: float(pieces.sum()) for name, pieces in fastest.items()}
+    seconds = {name: float(np.median(taken, axis=0).sum()) for name, taken in turns.items()}
     return [
         {
             "scorer": name,
@@ -94,12 +104,9 @@ def _sweep(pages: Sequence[Page], results: Sequence[Sequence[Subset]], asked: Se
     return np.stack([score_page(p.vectors, r, tiles) for p, r in zip(pages, results, strict=True)], axis=-1)
 
 
-def _cells(pages: Sequence[Page], results: Sequence[Sequence[Subset]]) -> Cells:
-    return [
-        [page.vectors[of_page[method].kept(b)] for page, of_page in zip(pages, results, strict=True)]
-        for method in range(len(METHODS))
-        for b in range(len(results[0][method].counts))
-    ]
+def _pruned(pages: Sequence[Page], results: Sequence[Sequence[Subset]], method: int, b: int) -> list[torch.Tensor]:
+    """The pages of one cell: what a method keeps of each at a budget."""
+    return [page.vectors[of_page[method].kept(b)] for page, of_page in zip(pages, results, strict=True)]
 
 
 def _flat(asked: Sequence[torch.Tensor], pages: Sequence[torch.Tensor]) -> np.ndarray:
@@ -121,7 +128,7 @@ def _colpali_engine(asked: Sequence[torch.Tensor], pages: Sequence[torch.Tensor]
     return BaseVisualRetrieverProcessor.score_multi_vector(list(asked), list(pages), device="cpu").numpy()
 
 
-def _timed(work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+def _timed(work: Piece) -> tuple[float, np.ndarray]:
     """CPU seconds, and what was found."""
     start = time.process_time()
     found = work()

@@ -35,7 +35,8 @@ def _score_tile(vectors: torch.Tensor, results: Sequence[Subset | Merged], tile:
             rows += [(part.to(device) @ tile.tokens).amax(0) for part in result.vectors]
     lengths = torch.from_numpy(np.diff(tile.offsets)).to(device)
     query_of = torch.repeat_interleave(torch.arange(len(lengths), device=device), lengths)
-    return torch.stack(rows) @ torch.nn.functional.one_hot(query_of, len(lengths)).to(similarity.dtype)
+    asked = torch.stack(rows)[:, : len(query_of)]
+    return asked @ torch.nn.functional.one_hot(query_of, len(lengths)).to(similarity.dtype)
 
 
 def _nested(similarity: torch.Tensor, order: torch.Tensor, counts: Sequence[int]) -> list[torch.Tensor]:

@@ -99,7 +99,7 @@ def test_the_size_of_a_tile_changes_nothing(pruned) -> None:
 
 
 def test_short_pages_take_more_query_tokens_at_a_time() -> None:
-    assert [tile_tokens(n) for n in (2000, 1024, 700, 196, 1)] == [256, 256, 374, 1024, 1024]
+    assert [tile_tokens(n) for n in (2000, 1024, 700, 196, 1)] == [160, 160, 234, 835, 1024]
 
 
 def test_a_page_alone_scores_as_among_methods() -> None:
@@ -108,6 +108,15 @@ def test_a_page_alone_scores_as_among_methods() -> None:
     alone = score_page(page.vectors, [], tiles)
     among = score_page(page.vectors, [prune(parse("random"), page, [0.1])], tiles)
     assert np.array_equal(alone[0], among[0])
+
+
+def test_rows_of_similarities_fill_whole_cache_lines() -> None:
+    tiles = tile_queries(queries(20), 50).tiles
+    for tile in tiles:
+        width = tile.tokens.shape[1]
+        assert width % 16 == 0
+        assert width - 16 < tile.offsets[-1] <= width
+        assert not tile.tokens[:, tile.offsets[-1] :].any()
 
 
 def test_the_full_page_is_scored_also_where_no_order_names_every_patch() -> None:

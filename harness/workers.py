@@ -28,7 +28,7 @@ from pruners.core.errors import PruneBoardError
 T = TypeVar("T")
 R = TypeVar("R")
 
-AHEAD = 16
+AHEAD = 6
 """Items a worker may be ahead of those whose results were taken."""
 
 _work: Callable[[Any], Any] | None = None  # inherited by forked workers

@@ -27,7 +27,8 @@ from pruners.core.contract import Diagnostic
 from pruners.core.errors import PrunerError
 from pruners.core.groups import Groups
 
-TOGETHER = 8  # pages that a method prunes in a row: its code and tables are then in the cache (a tenth faster)
+TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
+AT_THE_END = 8  # the same for a data set's last pages, so that no worker waits long for another
 INDEX_BITS = 16  # of one number in an index: float16
 VISUAL, NATIVE = "visual", "native"
 """What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does, never pruned."""
@@ -89,7 +90,12 @@ def page_scores(jobs: Sequence[Job], workers: int) -> Iterator[Iterator[PageScor
 
 def _portions(pages: int) -> list[range]:
     """A single page first: it is pruned in this process, which a method that ends its process should not take along."""
-    return [range(1), *(range(i, min(i + TOGETHER, pages)) for i in range(1, pages, TOGETHER))]
+    found, at = [range(1)], 1
+    while at < pages:
+        size = TOGETHER if pages - at > TOGETHER else AT_THE_END
+        found.append(range(at, min(at + size, pages)))
+        at += size
+    return found
 
 
 def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:

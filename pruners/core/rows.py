@@ -65,7 +65,7 @@ def ordered64(bits: np.int64) -> np.int64:
 
 @numba.njit(cache=True)
 def first_highest(row: np.ndarray) -> int:
-    """Where the highest of float32 numbers is; of equal ones the first."""
+    """Where the highest of float32 numbers is; of equal ones the first. Within the row also if some are none (NaN)."""
     bits, n = row.view(np.int32), np.int32(len(row))
     top = ordered32(bits[0])
     for i in range(len(row)):
@@ -73,7 +73,7 @@ def first_highest(row: np.ndarray) -> int:
     highest, place = np.int32(ordered32(top)).view(np.float32), n
     for i in range(len(row)):
         place = min(place, np.int32(i) if row[i] == highest else n)
-    return place
+    return place if place < n else 0  # NaN is not equal to itself
 
 
 @numba.njit(cache=True)

@@ -23,13 +23,14 @@ from rich.progress import track
 from harness.console import people
 from harness.scoring.queries import tile_queries
 from harness.scoring.sweep import score_page
-from pruners import Merged, Page, Subset, prune, resolve, synthetic_page, unit
+from pruners import Merged, Page, PruneBoardError, Subset, prune, resolve, synthetic_page, unit
 
 COLUMNS = {"scorer": "scorer", "seconds": "CPU s", "ratio": "x one full pass", "ours": "x ours", "peak_mb": "peak MB"}
 METHODS = ("random", "eos", "sap(layers=11-14)", "ink", "uniform_grid")
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # from one end to the other
 DIM = 128
 ROUNDS = 3
+TOLERANCE = 1e-4  # of a score, a sum of some twenty similarities in float32
 OURS, FULL = "ours: one sweep", "one full pass, flat GEMM + max"
 
 Scorer = Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor]], np.ndarray]
@@ -70,6 +71,9 @@ def measure(pages: int, queries: int, tokens: int, budgets: Sequence[float] = BU
         turns[name].append(taken)
         peak.setdefault(name, _peak_mb() - before)
         scores[name] = np.stack(found)
+    apart = {name: float(np.abs(scores[name] - _same_cells(scores[OURS][0], name)).max()) for name in scorers}
+    if wrong := [f"{name} by {found:.2g}" for name, found in apart.items() if not found < TOLERANCE]:
+        raise PruneBoardError(f"scores differ from ours, so times mean nothing: {', '.join(wrong)}")
     seconds = {name: float(np.median(taken, axis=0).sum()) for name, taken in turns.items()}
     return [
         {
@@ -78,7 +82,7 @@ def measure(pages: int, queries: int, tokens: int, budgets: Sequence[float] = BU
             "ratio": round(seconds[name] / seconds[FULL], 2),
             "ours": round(seconds[name] / seconds[OURS], 2),
             "peak_mb": round(peak[name]),
-            "largest_difference": float(np.abs(scores[name] - _same_cells(scores[OURS][0], name)).max()),
+            "largest_difference": apart[name],
         }
         for name in (FULL, *(name for name in scorers if name != FULL))
     ]

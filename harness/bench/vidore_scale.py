@@ -80,9 +80,9 @@ def measure(folder: Path, fraction: float, workers: int, progress: Progress) -> 
         with clock["prune and score"], progress(f"{shape.name}: score", total=shape.pages, done=0) as advance:
             scores = score_task(job, workers, advance)
         with clock["measure"], progress(f"{shape.name}: measure", total=len(methods), done=0) as advance:
-            run.write_result("full", evaluator.full(scores, DIM, INDEX_BITS))
+            run.write_result("full", evaluator.full(scores, DIM, INDEX_BITS), {})
             for method in methods:
-                run.write_result(method.slug, evaluator.method(method, BUDGETS, scores))
+                run.write_result(method.slug, evaluator.method(method, BUDGETS, scores), {})
                 advance(1)
     with clock["intervals"]:
         summarise(run, [shape.name for shape in shapes], methods, BUDGETS)

@@ -16,6 +16,7 @@ from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode, is_encoded
 from harness.evaluation.compiling import compiling
 from harness.evaluation.config import Config
+from harness.evaluation.made_by import describe_method, forget_outdated
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.native import add_partners
 from harness.evaluation.record import write_record
@@ -26,7 +27,9 @@ from harness.evaluation.tasks import evaluate_tasks
 from harness.progress import Progress
 from harness.store.reader import Store
 from harness.workers import spread
+from pruners import catalogue
 from pruners.core.errors import PruneBoardError
+from pruners.core.plugins import file_and_rest
 
 
 @dataclass(frozen=True)
@@ -78,24 +81,32 @@ def evaluate(
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
-    say(_estimate(config, suite, stores, [m for m in methods if m.failure is None], run, places, progress))
+    able = [m for m in methods if m.failure is None]
+    known = catalogue(dict.fromkeys(file for text in config.pruners if (file := file_and_rest(text)[0])))
+    packages = {name: entry.source for name, entry in known.items()}
+    made_by = {m.text: describe_method(m, methods, packages) for m in able}
+    for changed in forget_outdated(run, stores, able, made_by):
+        say(changed)
+        run.log(changed)
+    say(_estimate(config, suite, stores, able, run, places, progress))
     failures |= evaluate_tasks(
         config,
         suite.tasks,
         stores,
-        [m for m in methods if m.failure is None],
+        able,
         run,
         places.workers,
         progress,
-        meanwhile=lambda: write_record(run, config, suite, backbone, stores, methods),
+        made_by,
+        meanwhile=lambda: write_record(run, config, suite, backbone, stores, able, known, made_by),
     )
     run.write_json("failures.json", failures)
     rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)
     if places.mteb_results:
         from harness.mteb_bridge import write_results
 
-        able = [m for m in methods if m.text not in failures]
-        write_results(places.mteb_results, suite.tasks, stores, able, config, places.workers, progress)
+        scored = [m for m in methods if m.text not in failures]
+        write_results(places.mteb_results, suite.tasks, stores, scored, config, places.workers, progress)
     return Evaluation(run, rows, failures, suite.remarks())
 
 

@@ -9,9 +9,7 @@ methods.json           what each method is, with what it learned
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from harness.backbones.contract import Backbone
@@ -20,29 +18,35 @@ from harness.benchmarks.suite import Suite
 from harness.benchmarks.tables import pages_table, qrels_table
 from harness.calibration.methods import thresholds
 from harness.evaluation.config import Config
+from harness.evaluation.made_by import files_of
 from harness.evaluation.methods import Method
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
-from pruners import Pruner, Window, catalogue
-from pruners.core.contract import Preset
-from pruners.core.plugins import Entry, file_and_rest
+from pruners import Pruner, Window
+from pruners.core.plugins import Entry
 
 
 def write_record(
-    run: RunFolder, config: Config, suite: Suite, backbone: Backbone, stores: Mapping[str, Store], methods: list[Method]
+    run: RunFolder,
+    config: Config,
+    suite: Suite,
+    backbone: Backbone,
+    stores: Mapping[str, Store],
+    methods: Sequence[Method],
+    known: Mapping[str, Entry],
+    made_by: Mapping[str, Mapping[str, str]],
 ) -> None:
+    """`known` are the catalogue's entries, `made_by` says of each method what its results are made of."""
     run.write_json("stores.json", {task.name: _data_set(task, stores[task.name]) for task in suite.tasks})
     run.write_bytes("benchmark/pages.parquet", pages_table(suite.tasks))
     run.write_bytes("benchmark/qrels.parquet", qrels_table(suite.tasks))
     attention = getattr(backbone, "attention_path", None)
     facts = {"attention": attention, "benchmark": suite.name, "profile": config.profile}
     run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
-    files = [file for text in config.pruners if (file := file_and_rest(text)[0])]
-    known = catalogue(dict.fromkeys(files))
-    run.write_json("methods.json", {m.text: describe(m, known) for m in methods if m.failure is None})
+    run.write_json("methods.json", {m.text: describe(m, known, made_by[m.text]) for m in methods})
 
 
-def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
+def describe(method: Method, known: Mapping[str, Entry], made_by: Mapping[str, str]) -> dict[str, Any]:
     """A method in words and numbers. `composition` is what really ran: presets unfolded, windows bound."""
     pruner, declaration = method.pruner, method.pruner.declaration
     entry = known[pruner.name]
@@ -59,12 +63,13 @@ def describe(method: Method, known: Mapping[str, Entry]) -> dict[str, Any]:
         "native": method.native,
         "partner_of": method.partner_of,
         "parameters": _parameters(pruner),
-        "composition": str(pruner.made if isinstance(pruner, Preset) else pruner),
+        "composition": made_by["composition"],
         "thresholds": thresholds(pruner),
         "shared_bytes": pruner.shared_bytes,
         "source": entry.source,
         "file": entry.file.name if entry.source == "file" else None,
-        "file_hash": _files_hash([known[name].file for name in _names(pruner) if known[name].source == "file"]),
+        "file_hash": made_by["code"] if files_of(pruner) else None,
+        "made_by": dict(made_by),
     }
 
 
@@ -88,12 +93,3 @@ def _parameters(pruner: Pruner) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, (Pruner, Window)) else value
-
-
-def _names(pruner: Pruner) -> set[str]:
-    return {pruner.name}.union(*(_names(part) for part in pruner.parts()))
-
-
-def _files_hash(files: Sequence[Path]) -> str | None:
-    digests = [hashlib.sha256(file.read_bytes()).digest() for file in sorted(set(files))]
-    return f"sha256-{hashlib.sha256(b''.join(digests)).hexdigest()}" if digests else None

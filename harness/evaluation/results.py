@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ class Result:
     rows: pa.Table
     kept: np.ndarray
     """Vectors kept of each page, in the corpus's order: `[trials, budgets, pages]`."""
+    made_by: Mapping[str, str] = field(default_factory=dict)
+    """Of a result that was read: what made it (see `made_by.py`)."""
 
     @cached_property
     def per_query(self) -> pd.DataFrame:

@@ -4,7 +4,7 @@ config.toml            the frozen configuration; `harness evaluate --config` tak
 environment.json       versions, hardware, state of the code
 calibration.json       windows and thresholds that were learned
 stores.json            key and content hashes of every data set that was read
-results/<data set>/<method>.json, .parquet      summary by budget, and one row a query, budget, trial
+results/<data set>/<method>.json, .parquet      summary by budget and what made it; one row a query, budget, trial
 failures.json          methods without results, and why
 timings.json           pruning milliseconds a page: the one file that differs between equal runs
 log.txt
@@ -93,7 +93,17 @@ class RunFolder:
     def has(self, task: str, slug: str) -> bool:
         return self._path(task, slug, ".json").exists()
 
-    def write_result(self, slug: str, result: Result) -> None:
+    def forget(self, task: str, slug: str) -> None:
+        """Take a result out of the run. The JSON file goes first: without it there is no result."""
+        for ending in (".json", ".parquet", KEPT):
+            self._path(task, slug, ending).unlink(missing_ok=True)
+        self._written.pop((task, slug), None)
+
+    def read_made_by(self, task: str, slug: str) -> dict[str, str] | None:
+        """What made a result; None if a release did that left no note of it."""
+        return json.loads(self._path(task, slug, ".json").read_text()).get("made_by")
+
+    def write_result(self, slug: str, result: Result, made_by: Mapping[str, str]) -> None:
         """The JSON file goes last: where it is, the result is whole."""
         rows = io.BytesIO()
         pq.write_table(result.rows, rows)
@@ -102,7 +112,7 @@ class RunFolder:
         write_atomically(path, rows.getvalue())
         budgets = [entry["budget"] for entry in result.summary]
         write_atomically(path.with_suffix(KEPT), kept_table(budgets, result.kept))
-        record = {"task": result.task, "method": result.method, "budgets": result.summary}
+        record = {"task": result.task, "method": result.method, "made_by": dict(made_by), "budgets": result.summary}
         self.write_json(str(self._path(result.task, slug, ".json").relative_to(self.folder)), record)
         self._written[result.task, slug] = Figures.of(result.summary, result.rows)
 
@@ -111,7 +121,7 @@ class RunFolder:
         with pq.ParquetFile(self._path(task, slug, ".parquet")) as file:
             rows = file.read()
         kept = read_kept(self._path(task, slug, KEPT), len(record["budgets"]))
-        return Result(record["task"], record["method"], record["budgets"], rows, kept)
+        return Result(record["task"], record["method"], record["budgets"], rows, kept, record.get("made_by") or {})
 
     def read_figures(self, task: str, slug: str) -> Figures:
         """Ranked pages are most of a result, and most of the time: they are not unpacked."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.benchmarks.folder import Benchmark
 from harness.evaluation.config import Config
+from harness.evaluation.made_by import measuring
 from harness.evaluation.methods import Method
 from harness.evaluation.native import at_realised_ratio
 from harness.evaluation.results import FULL, TaskEvaluator
@@ -39,11 +40,13 @@ def evaluate_tasks(
     run: RunFolder,
     workers: int,
     progress: Progress,
+    made_by: Mapping[str, Mapping[str, str]],
     meanwhile: Callable[[], None],
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 
-    `meanwhile` is done once the workers are at work, and before any result is taken from them.
+    `made_by` says of each method what its results are made of. `meanwhile` is done once the workers are at work, and
+    before any result is taken from them.
     """
     plans = [plan for task in tasks if (plan := _plan(config, task, stores[task.name], methods, run, progress))]
     plans.sort(key=lambda plan: -len(plan.job.store) * len(plan.job.queries))  # workers idle while the last is measured
@@ -51,7 +54,7 @@ def evaluate_tasks(
     with page_scores([plan.job for plan in plans], workers) as pages:
         meanwhile()
         for plan in plans:
-            failures = {**_evaluate(config, plan, pages, run, progress), **failures}
+            failures = {**_evaluate(config, plan, pages, run, progress, made_by), **failures}
     return failures
 
 
@@ -80,18 +83,25 @@ def _plan(
 
 
 def _evaluate(
-    config: Config, plan: _Plan, pages: Iterator[PageScores], run: RunFolder, progress: Progress
+    config: Config,
+    plan: _Plan,
+    pages: Iterator[PageScores],
+    run: RunFolder,
+    progress: Progress,
+    made_by: Mapping[str, Mapping[str, str]],
 ) -> dict[str, str]:
     """Take a data set's pages, measure and write; the reasons of methods that failed on it."""
     job, name, start = plan.job, plan.evaluator.task.name, time.perf_counter()
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
         scores = gather(job, pages, advance)
-    run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS))
+    store = {"store": job.store.key}
+    run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS), measuring() | store)
 
     scored = [method for method in job.methods if method.text not in scores.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
-            run.write_result(method.slug, plan.evaluator.method(method, config.budgets, scores))
+            result = plan.evaluator.method(method, config.budgets, scores)
+            run.write_result(method.slug, result, {**made_by[method.text], **store})
             advance(1)
     run.add_timings(name, scores.milliseconds)
     run.log(f"{name}: {len(job.methods)} methods on {len(job.store)} pages in {time.perf_counter() - start:.1f} s")

@@ -66,6 +66,21 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
         )
 
 
+def check_code(submission: Submission, notes: Notes) -> None:
+    """The code that a method names must be the one that measured every cell, and the version the one that ran."""
+    method, environment = submission.method, submission.environment
+    others = [i for i, cell in enumerate(submission.cells) if cell.budget < 1 and cell.code != method.code]
+    if others:
+        field = f"{where(others[0], submission.cells[others[0]])}.code"
+        what = f"{len(others)} cells were measured by other code than method.code names"
+        notes.error(field, what, "evaluate again: it measures what changed; then `harness submit`")
+    measured = environment.libraries.get("pruneboard") if environment else None
+    built_in = method.version is not None and " " not in method.version  # a package's version follows its name
+    if method.code and built_in and measured is not None and method.version != measured:
+        what = f"is {printable(str(method.version))}, but {printable(measured)} measured it"
+        notes.error("method.version", what, AGAIN)
+
+
 def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
     reported = submission.claim == "reported"
     listed = {data_set.name for data_set in submission.benchmark.data_sets}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.backbones import registry
-from harness.store.format import library_versions
 from harness.submissions.finished_run import Run, slug
 from harness.submissions.schema import Backbone, Environment, Method, Track
 
@@ -35,12 +36,26 @@ def method(run: Run, text: str, track: Track | None) -> Method:
         composition=facts["composition"],
         adaptive=facts["budget"] == "adaptive",
         snapped=facts["budget"] == "snapped",
-        version=None if facts["file_hash"] else library_versions(["pruneboard"])["pruneboard"],
+        version=_version(facts),
         file_hash=facts["file_hash"],
+        code=code_of(facts["made_by"]),
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
         calibrated=calibrated,
     )
+
+
+def _version(facts: Mapping[str, Any]) -> str | None:
+    """Of the package that brings a method, or of this project as it measured; a user's file has none."""
+    if facts["file_hash"]:
+        return None
+    package = facts["source"].removeprefix("package ")
+    return facts["made_by"]["project"].split()[0] if package == "built-in" else package
+
+
+def code_of(made_by: Mapping[str, str]) -> str:
+    """One fingerprint of the method's code and of this project's."""
+    return f"sha256-{hashlib.sha256((made_by['project'] + made_by['code']).encode()).hexdigest()}"
 
 
 def backbone(run: Run, name: str | None) -> Backbone:

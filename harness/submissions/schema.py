@@ -139,7 +139,9 @@ class Method(Strict):
     version: Word | None = None
     """Version of this project that holds the method, or of the package it comes from."""
     file_hash: Hash | None = None
-    """Of the file, for a method from a user's file."""
+    """Fingerprint of the file, for a method from a user's file: its code, with what it imports from its folder."""
+    code: Hash | None = None
+    """Fingerprint of all code that measured it: the method's and this project's. Every cell below 1.0 has the same."""
     signals: tuple[Word, ...] = ()
     """What it reads beside the vectors: attention signals, the patch grid."""
     parameters: dict[Word, Text | int | float | bool | tuple[int | float | Word, ...] | None] = {}
@@ -179,6 +181,8 @@ class Cell(Strict):
     """Seeds over which a stochastic method was averaged."""
     trial_deviation: Amount = 0.0
     """Standard deviation of NDCG@5 over trials."""
+    code: Hash | None = None
+    """Fingerprint of the code that measured this cell, as the run noted it then."""
 
 
 class Environment(Strict):

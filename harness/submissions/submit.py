@@ -13,7 +13,7 @@ from harness.evaluation.results import FULL, Result
 from harness.metrics.ranking import CUTOFFS
 from harness.store.format import checksum
 from harness.submissions import pinned
-from harness.submissions.described import backbone, environment, method
+from harness.submissions.described import backbone, code_of, environment, method
 from harness.submissions.finished_run import Run
 from harness.submissions.identity import with_id
 from harness.submissions.recompute import pair_mean
@@ -58,8 +58,22 @@ def make(run: Run, choice: Choice) -> Iterator[Made]:
     for text in chosen:
         slug = run.methods[text]["slug"]
         found = {task: run.files.read_result(task, slug) for task in run.stores if run.files.has(task, slug)}
+        _require_same_code(run, text, found)
         if found:  # a method that failed everywhere has nothing to submit
             yield _made(run, choice, text, benchmark, found, full)
+
+
+def _require_same_code(run: Run, text: str, found: Mapping[str, Result]) -> None:
+    """What the run says of a method must be what measured every one of its results."""
+    recorded: dict[str, str] = run.methods[text].get("made_by") or {}
+    for task, result in found.items():
+        measuring = {name: value for name, value in result.made_by.items() if name != "store"}
+        if not recorded or measuring != recorded:
+            differ = next((name for name, value in recorded.items() if measuring.get(name) != value), "code")
+            raise PruneBoardError(
+                f"{text} on {task} was not measured by the {differ} that the run names: its figures are of something "
+                "else. Run the same `harness evaluate` again, which measures what changed"
+            )
 
 
 def _made(
@@ -79,8 +93,9 @@ def _made(
             rows = part.rows()
             frames.append(rows.assign(data_set=task))
             kept += [(task, part.budget, t, counts) for t, counts in enumerate(part.result.kept[:, part.index])]
-            timing = None if part.budget == 1.0 else milliseconds
-            cells += _cells(task, part, rows, benchmark.judged[task], timing)
+            full_model = part.budget == 1.0
+            timing, code = (None, None) if full_model else (milliseconds, code_of(result.made_by))
+            cells += _cells(task, part, rows, benchmark.judged[task], timing, code)
     per_query = pack_per_query(pd.concat(frames, ignore_index=True)[list(PER_QUERY)])
     kept_bytes = pack_kept(kept)
     data_sets = tuple(d for d in benchmark.benchmark.data_sets if d.name in found)
@@ -118,7 +133,14 @@ class _Part:
         return self.result.summary[self.index]
 
 
-def _cells(task: str, part: _Part, rows: pd.DataFrame, judged: pinned.Judged, milliseconds: float | None) -> list[Cell]:
+def _cells(
+    task: str,
+    part: _Part,
+    rows: pd.DataFrame,
+    judged: pinned.Judged,
+    milliseconds: float | None,
+    code: str | None,
+) -> list[Cell]:
     """A cell a language. What concerns pages is the same in all of them."""
     entry, languages = part.summary, sorted(rows["language"].unique())
     cells = []
@@ -144,6 +166,7 @@ def _cells(task: str, part: _Part, rows: pd.DataFrame, judged: pinned.Judged, mi
                 pairs_left_out=entry["pairs_left_out"],
                 trials=len(by_trial),
                 trial_deviation=float(np.std(by_trial["ndcg@5"])),
+                code=code,
             )
         )
     return cells

@@ -17,6 +17,7 @@ from harness.submissions.checks import (
     AGAIN,
     check_cells,
     check_claim,
+    check_code,
     check_content,
     check_official,
     check_place,
@@ -135,6 +136,7 @@ def _check_one(one: _Read) -> tuple[list[Problem], Entry | None]:
     check_cells(submission, pinned, notes)
     check_content(submission, pinned, notes)
     check_size(submission, notes)
+    check_code(submission, notes)
     check_official(submission, pinned, notes)
     entry = Entry(path, submission, None, submission.claim, coverage=coverage(submission, pinned))
     if submission.claim != "reported":

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from typing_extensions import Self
 
+from . import plugins
 from .budget import keep_count
 from .errors import PrunerError
 from .given import Given
@@ -78,6 +79,10 @@ class Pruner:
 
     def replace(self, **changes: Any) -> Self:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its class, hyper-parameters and what it learned. A class from a user's file goes by that file."""
+        return _rebuilt, (plugins.address(type(self)), self.fields())
 
     def parts(self) -> list[Pruner]:
         """The pruners this one is composed of."""
@@ -236,6 +241,10 @@ class Preset(Pruner):
 
     def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
         return self.made.prune(page, budgets, given)
+
+
+def _rebuilt(address: type | plugins.InFile, fields: dict[str, Any]) -> Any:
+    return (address.load() if isinstance(address, plugins.InFile) else address)(**fields)
 
 
 def rank(scores: torch.Tensor) -> np.ndarray:

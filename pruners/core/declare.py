@@ -90,10 +90,14 @@ def _class_of(function: Callable[..., Any], base: type[Pruner], method: str) -> 
     call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ["self", *asked]]
     )
-    return dataclasses.make_dataclass(
+    made = dataclasses.make_dataclass(
         function.__name__,
         fields,
         bases=(base,),
         frozen=True,
-        namespace={method: call, "__doc__": function.__doc__, "__module__": function.__module__},
+        namespace={method: call, "__doc__": function.__doc__},
     )
+    # It takes the function's place, where pickle looks for it. Set afterwards, because from Python 3.12 on
+    # `make_dataclass` names the module it was called from, whatever the namespace says.
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made

@@ -22,7 +22,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import source
 from .errors import CatalogError
+
+FINGERPRINT = "__pruneboard_code__"
+"""Where a module that was run from a user's file holds what it was made of."""
 
 NAMES = {"backbone": r"[A-Za-z_][\w.-]*"}
 """What a name may look like, by decorator, where it need not be a word that the text form of a pruner can hold."""
@@ -123,7 +127,7 @@ def unique(entries: Iterable[Entry]) -> dict[str, Entry]:
 def load(entry: Entry) -> Any:
     """Import the plugin's module, and with it run its file, and return the object."""
     try:
-        module = importlib.import_module(entry.module) if entry.module else _module_from_file(entry.file)
+        module = importlib.import_module(entry.module) if entry.module else load_file(entry.file)
     except CatalogError as error:
         raise CatalogError(f"{entry.file}: {error}") from error
     except Exception as error:
@@ -133,16 +137,25 @@ def load(entry: Entry) -> Any:
     return getattr(module, entry.symbol)
 
 
-def _module_from_file(path: Path) -> ModuleType:
-    """Run a file once a process. It is registered in `sys.modules`, where dataclasses and pickle look types up."""
+def load_file(path: Path) -> ModuleType:
+    """Run a file. Once a process, unless it was edited meanwhile: its fingerprint is part of the module's name.
+
+    The module is registered in `sys.modules`, where dataclasses and pickle look types up.
+    """
     path = path.resolve()
-    name = f"pruneboard_file_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    files = source.with_imports(path, path.parent)
+    code = source.fingerprint(files, path.parent)
+    name = f"pruneboard_file_{path.stem}_{hashlib.sha256(f'{path} {code}'.encode()).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise CatalogError("not a Python file")
+    for other, loaded in list(sys.modules.items()):  # what it imports beside it may have been edited too
+        if getattr(loaded, "__file__", None) and Path(str(loaded.__file__)) in files:
+            del sys.modules[other]
     module = importlib.util.module_from_spec(spec)
+    module.__dict__[FINGERPRINT] = code
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -150,6 +163,43 @@ def _module_from_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+@functools.cache  # of a module that is loaded: what stands in its file later is not what runs
+def code_of(module: str) -> str:
+    """The fingerprint of a loaded module, with what it imports from its own folder or package."""
+    loaded = sys.modules[module]
+    if FINGERPRINT in vars(loaded):
+        return vars(loaded)[FINGERPRINT]
+    if getattr(loaded, "__file__", None) is None:
+        raise CatalogError(f"what {module} computes cannot be told from a file; write its methods into one")
+    file, package = Path(str(loaded.__file__)).resolve(), module.split(".")[0]
+    depth = module.count(".") + (file.name == "__init__.py")
+    root = file.parents[depth]
+    return source.fingerprint(source.with_imports(file, root, (package,)), root)
+
+
+@dataclass(frozen=True)
+class InFile:
+    """A class of a user's file, as it is sent to another process: by place, and by what must be found there."""
+
+    file: Path
+    code: str
+    symbol: str
+
+    def load(self) -> Any:
+        module = load_file(self.file)
+        if vars(module)[FINGERPRINT] != self.code:
+            raise CatalogError(f"{self.file} is not the file that {self.symbol} was made of: it changed since")
+        return getattr(module, self.symbol)
+
+
+def address(cls: type) -> type | InFile:
+    """How another process finds a class: by itself, as pickle does, or by the file that declares it."""
+    module = sys.modules[cls.__module__]
+    if FINGERPRINT not in vars(module):
+        return cls
+    return InFile(Path(str(module.__file__)), vars(module)[FINGERPRINT], cls.__qualname__)
 
 
 def _scan_entry_point(point: EntryPoint, decorators: Collection[str]) -> list[Entry]:

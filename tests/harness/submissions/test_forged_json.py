@@ -30,6 +30,8 @@ SPOILED_JSON = {
     "score retention": (cell(score_retention=0.99), "cells[1] (plain at 0.1).score_retention", "its queries give"),
     "a deviation": (cell(trial_deviation=0.3), "cells[1] (plain at 0.1).trial_deviation", "its trials give"),
     "trials": (cell(trials=5), "per_query (plain)", "trials at 0.1 are [0], the cells say 5"),
+    "other code": (cell(code="sha256-" + 64 * "0"), "cells[1] (plain at 0.1).code", "other code than method.code"),
+    "a version": (lambda s: s["method"].update(version="9.9"), "method.version", "is 9.9, but"),
     "a content hash": (data_set(qrels="sha256-" + 64 * "0"), "benchmark.data_sets (plain).qrels", "is pinned"),
     "a count of pages": (data_set(pages=24), "benchmark.data_sets (plain).pages", "24 was read, 25 is pinned"),
     "no content hash": (lambda s: s["benchmark"]["data_sets"][0].pop("corpus"), "(plain)", "corpus missing"),

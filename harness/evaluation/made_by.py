@@ -1,0 +1,137 @@
+"""What a result is made of: code, parameters, what was learned, and the store it read.
+
+It is written into every result. A result that anything else made is not finished: it is measured again, and the run
+says why. So an edited method, another version or another calibration never shows figures of the one before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import pruners
+from harness.evaluation.methods import Method
+from harness.evaluation.results import FULL
+from harness.evaluation.run_folder import RunFolder
+from harness.store.format import library_versions
+from harness.store.reader import Store
+from pruners import Pruner
+from pruners.core import plugins, source
+from pruners.core.contract import Preset
+
+MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core")
+"""The project's own code that every figure depends on, beside the method's."""
+
+
+COMPUTING = ("torch", "numpy", "numba", "scipy", "scikit-learn", "pytrec-eval-terrier")
+
+
+@cache
+def project() -> str:
+    """This project's version, and a fingerprint of its code that measures: a checkout changes between versions."""
+    root = Path(pruners.__file__).parents[1]
+    files = [file for folder in MEASURING for file in (root / folder).glob("*.py")]
+    return f"{library_versions(['pruneboard'])['pruneboard']} {source.fingerprint(files, root)}"
+
+
+def measuring() -> dict[str, str]:
+    """What makes every result: this project, and the libraries that compute."""
+    return {"project": project(), "libraries": ", ".join(f"{n} {v}" for n, v in library_versions(COMPUTING).items())}
+
+
+def describe_method(method: Method, methods: Sequence[Method], packages: Mapping[str, str]) -> dict[str, str]:
+    """What makes a method's results, on whatever store. `packages` names what brings each method, with its version."""
+    # a partner is evaluated at the ratio that its native method keeps, so it is made of that too
+    natives = [other.pruner for other in methods if other.text == method.partner_of]
+    parts = [part for pruner in (method.pruner, *natives) for part in _all_parts(pruner)]
+    codes = sorted({plugins.code_of(type(part).__module__) for part in parts})
+    brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in"})
+    return {
+        **measuring(),
+        "code": _hash(" ".join([*codes, *brought])),
+        "composition": _composition(method.pruner),
+        "learned": _hash(repr([_state(pruner) for pruner in (method.pruner, *natives)])),
+    }
+
+
+def forget_outdated(
+    run: RunFolder, stores: Mapping[str, Store], methods: Sequence[Method], described: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
+    """Take results out of the run that something else made. A sentence for each method that is measured again."""
+    wanted = {FULL: (FULL, measuring()), **{m.text: (m.slug, described[m.text]) for m in methods}}
+    for text, (slug, now) in wanted.items():
+        reasons = []
+        for task, store in stores.items():
+            if not run.has(task, slug):
+                continue
+            before = run.read_made_by(task, slug)
+            if before != {**now, "store": store.key}:
+                run.forget(task, slug)
+                reasons.append(_reason(before, now))
+        if reasons:
+            pruner = next((m.pruner for m in methods if m.text == text), None)
+            files = ", ".join(files_of(pruner)) if pruner else ""
+            cause = f"{files} changed since" if files and reasons[0] == "code" else WORDS[reasons[0]]
+            yield f"{cause}: measuring {text} again"
+
+
+WORDS = {
+    "earlier": "an earlier release left no note of what it measured",
+    "project": "PruneBoard itself changed since",
+    "libraries": "the libraries that compute changed since",
+    "code": "its code changed since",
+    "composition": "its window or parameters changed since",
+    "learned": "what it learns from calibration pages changed since",
+    "store": "the encoded pages changed since",
+}
+
+
+def _reason(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
+    if not before:
+        return "earlier"
+    return next((name for name, value in now.items() if before.get(name) != value), "store")
+
+
+def files_of(pruner: Pruner) -> list[str]:
+    """The names of the users' files that declare it or a part of it."""
+    modules = [sys.modules[type(part).__module__] for part in _all_parts(pruner)]
+    files = [Path(str(module.__file__)).name for module in modules if plugins.FINGERPRINT in vars(module)]
+    return list(dict.fromkeys(files))
+
+
+def _composition(pruner: Pruner) -> str:
+    """What really runs: presets unfolded, windows bound."""
+    return str(pruner.made if isinstance(pruner, Preset) else pruner)
+
+
+def _all_parts(pruner: Pruner) -> list[Pruner]:
+    return [pruner, *(inner for part in pruner.parts() for inner in _all_parts(part))]
+
+
+def _state(value: Any) -> Any:
+    """All of a pruner's fields, learned ones too, in a form whose `repr` tells any two of them apart."""
+    if isinstance(value, Pruner):
+        return value.name, _state(value.fields())
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().float().numpy()
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    if isinstance(value, dict):
+        return [(repr(key), _state(inner)) for key, inner in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [_state(inner) for inner in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return hashlib.sha256(pickle.dumps(value)).hexdigest()
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,115 @@
+"""Code is told apart by what it does, not by how it is written; and methods travel between processes with it."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from pruners import PruneBoardError, Window, catalogue, parse, prune, resolve, synthetic_page
+from pruners.core.source import fingerprint, with_imports
+from pruners.sap import with_window
+
+SCORER = """
+from pruners import scorer
+
+
+@scorer("spread")
+def spread(page, power=1.0):
+    return (page.vectors - page.vectors.mean(0)).norm(dim=-1) ** power
+"""
+
+
+def print_of(folder: Path, text: str, name: str = "a.py") -> str:
+    (folder / name).write_text(text)
+    return fingerprint([folder / name], folder)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def f(x):\n    return x + 1  # a comment\n",
+        "def f(x):\n    '''A docstring.'''\n\n    return (x\n        + 1)\n",
+    ],
+)
+def test_comments_docstrings_and_layout_are_no_code(tmp_path: Path, other: str) -> None:
+    assert print_of(tmp_path, "def f(x):\n    return x + 1\n") == print_of(tmp_path, other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def f(x):\n    return x - 1\n",
+        "def f(x):\n    return x + 1.0\n",
+        "def f(x=0):\n    return x + 1\n",
+        "def f(x):\n    return 'x' + 1\n",
+        "def f(x):\n    'used'.strip()\n    return x + 1\n",
+        "async def f(x):\n    return x + 1\n",
+    ],
+)
+def test_everything_else_is(tmp_path: Path, other: str) -> None:
+    assert print_of(tmp_path, "def f(x):\n    return x + 1\n") != print_of(tmp_path, other)
+
+
+def test_a_file_brings_what_it_imports_from_its_own_folder(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    for name, text in {
+        "a.py": "import torch\nfrom b import one\nfrom part.inner import two\n",
+        "b.py": "from c import three\n",
+        "c.py": "",
+        "alone.py": "",
+        "part/__init__.py": "",
+        "part/inner.py": "from . import sibling\nfrom ..b import one\n",
+        "part/sibling.py": "",
+    }.items():
+        (tmp_path / name).write_text(text)
+    found = {str(path.relative_to(tmp_path)) for path in with_imports(tmp_path / "a.py", tmp_path)}
+    assert found == {"a.py", "b.py", "c.py", "part/__init__.py", "part/inner.py", "part/sibling.py"}
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue() if name not in ("adaptive", "merge")])
+def test_every_method_pickles_with_what_it_learned(name: str) -> None:
+    pages = [synthetic_page(16, 12, seed=seed) for seed in range(2)]
+    method = with_window(parse(name), Window(0, None)).calibrate(pages, [0.2])
+    other = pickle.loads(pickle.dumps(method))
+    assert str(other) == str(method)
+    assert type(other) is type(method)
+    for field, value in method.fields().items():
+        found = getattr(other, field)
+        assert torch.equal(found, value) if isinstance(value, torch.Tensor) else found == value
+
+
+def test_a_method_from_a_file_reaches_a_process_that_never_saw_it(tmp_path: Path) -> None:
+    (tmp_path / "spread.py").write_text(SCORER)
+    (method,) = resolve([f"{tmp_path / 'spread.py'}:spread(power=2.0)"])
+    (tmp_path / "method.pickle").write_bytes(pickle.dumps(method))
+    code = (
+        "import pickle, sys; from pruners import prune, synthetic_page; "
+        "m = pickle.load(open(sys.argv[1], 'rb')); print(m, prune(m, synthetic_page(4, 4), [0.25]).kept(0).tolist())"
+    )
+    there = subprocess.check_output([sys.executable, "-c", code, str(tmp_path / "method.pickle")], text=True)
+    here = prune(method, synthetic_page(4, 4), [0.25]).kept(0).tolist()
+    assert there.strip() == f"spread(power=2.0) {here}"
+
+
+def test_a_file_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "spread.py"
+    file.write_text(SCORER)
+    (method,) = resolve([str(file)])
+    sent = pickle.dumps(method)
+    file.write_text(SCORER.replace("return (", "return -("))
+    with pytest.raises(PruneBoardError, match=r"spread\.py is not the file that spread was made of: it changed since"):
+        pickle.loads(sent)
+
+
+def test_an_edited_file_is_read_again_in_the_same_process(tmp_path: Path) -> None:
+    file = tmp_path / "spread.py"
+    file.write_text(SCORER)
+    (before,) = resolve([str(file)])
+    file.write_text(SCORER.replace("return (", "return -("))
+    (after,) = resolve([str(file)])
+    page = synthetic_page(4, 4)
+    kept = [prune(method, page, [0.25]).kept(0).tolist() for method in (before, after)]
+    assert set(kept[0]).isdisjoint(kept[1])

@@ -7,7 +7,7 @@ settings is never found by mistake.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 
 from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
+from harness.backbones.made_with import made_with
 from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.embedded import BenchmarkError
 from harness.benchmarks.folder import Benchmark
@@ -33,12 +34,14 @@ def default_root() -> Path:
 
 
 def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
-    """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies."""
+    """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies; so
+    do the code and the libraries that encode.
+    """
     card = backbone.card.as_dict()
     card.pop("checkpoint")
     parts = ("corpus", "queries", *(["texts"] if backbone.card.kind == TEXT_TOKENS else []))
     content = {part: benchmark.content[part] for part in parts}
-    return {"backbone": card, "benchmark": {"name": benchmark.name, **content}}
+    return {"backbone": card, "benchmark": {"name": benchmark.name, **content}, "made_with": made_with(backbone)}
 
 
 def store_folder(
@@ -67,13 +70,18 @@ def encode(
     repair: bool = False,
     workers: int | None = None,
     progress: Progress = quiet,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Store:
     """The finished store of a benchmark, encoding only what is not there yet.
 
-    `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy.
+    `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy. `say` is told
+    if other code or libraries encoded the same pages before, and so it must be done again.
     """
     read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
+    if not (folder / MANIFEST).is_file():
+        for before in list(_made_with_others(root, backbone, benchmark))[-1:]:
+            say(before)
     index = {page: i for i, page in enumerate(benchmark.page_ids)}
     writer = StoreWriter(
         folder,
@@ -173,6 +181,27 @@ def _encode_queries(writer: StoreWriter, backbone: Backbone, benchmark: Benchmar
     writer.add_queries(ids, vectors)
 
 
+def _made_with_others(root: Path, backbone: Backbone, benchmark: Benchmark) -> Iterator[str]:
+    """A sentence for each finished store that differs from the wanted one only in what it was made with, newest last."""
+    wanted = identity_of(backbone, benchmark)
+    ours = wanted.pop("made_with")
+    stores = root.glob(f"{_word(backbone.card.name)}--{_word(benchmark.name)}--*/{MANIFEST}")
+    for path in sorted(stores, key=lambda path: path.stat().st_mtime):
+        try:
+            theirs = read_manifest(path.parent)
+        except StoreError:  # damaged, or of another release: it is not read, so nothing must be said of it
+            continue
+        before = dict(theirs.identity)
+        made = before.pop("made_with", {})
+        if before == wanted and theirs.complete:
+            what = "code of the backbone" if made.get("libraries") == ours["libraries"] else "libraries"
+            was = f" ({made['libraries']})" if what == "libraries" and made else ""
+            yield (
+                f"{benchmark.name} was encoded before with other {what}{was}; it is encoded again, because vectors may "
+                f"differ. The older store, {path.parent}, is left as it is: delete it if you no longer need it"
+            )
+
+
 def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
     """Other stores whose page shards would be the very same: benchmarks may share a corpus (ViDoRe's ESG reports)."""
     ours = writer.manifest
@@ -194,7 +223,7 @@ def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
 def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
     benchmark = manifest.identity.get("benchmark", {})
     corpus = benchmark.get("corpus"), benchmark.get("texts")
-    backbone = manifest.identity.get("backbone")
+    backbone = manifest.identity.get("backbone"), manifest.identity.get("made_with")
     return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
 
 

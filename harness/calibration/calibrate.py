@@ -45,8 +45,8 @@ def calibrate(
         raise PruneBoardError(f"a window is chosen on at least one pair, not {pairs}")
     task = calibration_task(benchmark)
     store = encode(backbone, task, stores, progress=progress)
-    found = sr_guided(task, store, backbone.card, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
-    path = window_file(stores, backbone.card)
+    found = sr_guided(task, store, backbone, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
+    path = window_file(stores, backbone)
     write_window(path, found)
     return found, path
 
@@ -54,7 +54,7 @@ def calibrate(
 def sr_guided(
     task: Benchmark,
     store: Store,
-    card: Card,
+    backbone: Backbone,
     *,
     pairs: int = PAIRS,
     gamma: float = GAMMA,
@@ -77,7 +77,7 @@ def sr_guided(
     hashes = store.image_hashes
     return record(
         choice,
-        card,
+        backbone,
         seed=seed,
         benchmark=task.name,
         content=task.content,
@@ -86,28 +86,33 @@ def sr_guided(
     )
 
 
-def given_or_saved(text: str | None, card: Card, stores: Path, evaluated: Mapping[str, Store]) -> BoundWindow | None:
+def given_or_saved(
+    text: str | None, backbone: Backbone, stores: Path, evaluated: Mapping[str, Store]
+) -> BoundWindow | None:
     """The window that a user gave (`11-14`, or a file of `harness calibrate`), or that was saved for this backbone."""
+    card = backbone.card
     if text is not None and not text.endswith(".json"):
         window = Window.parse(text)
         if max(window.start + 1, window.stop or 0) > card.layers:
             raise PruneBoardError(f"window {window} asks for layers beyond the {card.layers} that {card.name} has")
         return BoundWindow(window, f"window {window}, as given", {"source": "given", "window": str(window)})
-    path = Path(text) if text is not None else window_file(stores, card)
+    path = Path(text) if text is not None else window_file(stores, backbone)
     if text is None and not path.is_file():
         return None
-    saved = read_window(path, card)
+    saved = read_window(path, backbone)
     check_disjoint(saved.benchmark, saved.images, evaluated)
     how = f"SR-guided on {saved.pairs} pairs of {saved.benchmark}"
     told = f"window {saved.window} of {card.name}, {how}, saved in {path}"
     return BoundWindow(Window.parse(saved.window), told, {"source": "saved", **as_record(saved)})
 
 
-def measured(task: Benchmark, store: Store, card: Card, *, pairs: int, seed: int, progress: Progress) -> BoundWindow:
+def measured(
+    task: Benchmark, store: Store, backbone: Backbone, *, pairs: int, seed: int, progress: Progress
+) -> BoundWindow:
     """The window found on an evaluation's own calibration set."""
-    found = sr_guided(task, store, card, pairs=pairs, seed=seed, progress=progress)
+    found = sr_guided(task, store, backbone, pairs=pairs, seed=seed, progress=progress)
     note = "; no layer of the end is below the median, so it ends the backbone" if found.empty_suffix else ""
-    told = f"window {found.window} of {card.name}, SR-guided on {found.pairs} pairs of {task.name}{note}"
+    told = f"window {found.window} of {backbone.card.name}, SR-guided on {found.pairs} pairs of {task.name}{note}"
     return BoundWindow(Window.parse(found.window), told, {"source": "sr-guided", **as_record(found)})
 
 

@@ -48,7 +48,10 @@ def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
     """Before any work: methods that learn something must have something to learn it from."""
     learners = [m.text for m in methods if needs_calibration(m.pruner)]
     card = setting.backbone.card
-    if given_or_saved(setting.config.window, card, setting.stores, {}) is None and as_reported(card) is None:
+    if (
+        given_or_saved(setting.config.window, setting.backbone, setting.stores, {}) is None
+        and as_reported(card) is None
+    ):
         learners = [m.text for m in methods if needs_calibration(m.pruner) or has_open_window(m.pruner)]
     if learners and setting.calibration is None:
         raise PruneBoardError(
@@ -70,11 +73,12 @@ def calibrated(
         return prepare(methods, None, [], config.budgets)
     bound: BoundWindow | None = None
     if wants_window:
-        bound = given_or_saved(config.window, setting.backbone.card, setting.stores, evaluated)
+        bound = given_or_saved(config.window, setting.backbone, setting.stores, evaluated)
     task, store = None, None
     if setting.calibration is not None and (wants_pages or bound is None):
         task = calibration_task(setting.calibration)
-        store = encode(setting.backbone, task, setting.stores, workers=setting.workers, progress=setting.progress)
+        hands, bar, say = setting.workers, setting.progress, setting.say
+        store = encode(setting.backbone, task, setting.stores, workers=hands, progress=bar, say=say)
         check_disjoint(task.name, store.image_hashes, evaluated)
         by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
         disjoint = f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by {by})"
@@ -99,11 +103,11 @@ def calibrated(
 
 
 def _learned(setting: Setting, task: Benchmark | None, store: Store | None) -> BoundWindow:
-    config, card = setting.config, setting.backbone.card
+    config = setting.config
     if task is not None and store is not None:
         pairs, seed, progress = config.window_pairs, config.seed, setting.progress
-        return measured(task, store, card, pairs=pairs, seed=seed, progress=progress)
-    bound = as_reported(card)
+        return measured(task, store, setting.backbone, pairs=pairs, seed=seed, progress=progress)
+    bound = as_reported(setting.backbone.card)
     assert bound is not None, "`require_calibration` saw to it"
     return bound
 

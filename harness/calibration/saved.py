@@ -15,7 +15,8 @@ from typing import Any
 import pydantic
 
 from harness import paper
-from harness.backbones.contract import Card
+from harness.backbones.contract import Backbone, Card
+from harness.backbones.made_with import made_with
 from harness.calibration.window import WindowChoice
 from harness.store.format import store_key, write_atomically
 from pruners import Window
@@ -49,15 +50,17 @@ class SavedWindow:
     """Hashes of the pages it was learned from, so that they are never evaluated by mistake."""
 
 
-def identity(card: Card) -> dict[str, str | int]:
-    """What decides where a backbone's attention collapses: weights, depth and prompt. Device and precision do not."""
+def identity(backbone: Backbone) -> dict[str, str | int]:
+    """What decides where a backbone's attention collapses: weights, depth and prompt, and the code and libraries that
+    run them. Device and precision do not.
+    """
     names = ("name", "revision", "layers", "heads", "signals_from", "page_prompt")
-    return {name: getattr(card, name) for name in names}
+    return {**{name: getattr(backbone.card, name) for name in names}, **made_with(backbone)}
 
 
 def record(
     choice: WindowChoice,
-    card: Card,
+    backbone: Backbone,
     *,
     seed: int,
     benchmark: str,
@@ -74,13 +77,13 @@ def record(
         "store": store,
         "images": images,
     }
-    return SavedWindow(format=FORMAT, backbone=identity(card), **fields, **origin)
+    return SavedWindow(format=FORMAT, backbone=identity(backbone), **fields, **origin)
 
 
-def window_file(stores: Path, card: Card) -> Path:
+def window_file(stores: Path, backbone: Backbone) -> Path:
     """Where the window of a backbone is kept."""
-    word = "".join(c if c.isalnum() or c in "._-" else "_" for c in card.name)
-    return stores / "windows" / f"{word}--{store_key({'window_of': identity(card)})}.json"
+    word = "".join(c if c.isalnum() or c in "._-" else "_" for c in backbone.card.name)
+    return stores / "windows" / f"{word}--{store_key({'window_of': identity(backbone)})}.json"
 
 
 def write_window(path: Path, saved: SavedWindow) -> None:
@@ -88,7 +91,7 @@ def write_window(path: Path, saved: SavedWindow) -> None:
     write_atomically(path, (json.dumps(asdict(saved), indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def read_window(path: Path, card: Card) -> SavedWindow:
+def read_window(path: Path, backbone: Backbone) -> SavedWindow:
     """The window in a file, if it was made for this backbone."""
     try:
         saved = pydantic.TypeAdapter(SavedWindow).validate_json(path.read_bytes())
@@ -102,14 +105,14 @@ def read_window(path: Path, card: Card) -> SavedWindow:
         raise PruneBoardError(f"{path} cannot be read as a window: {error.strerror}") from error
     if saved.format != FORMAT:
         raise PruneBoardError(f"{path} has window format {saved.format}, this release reads {FORMAT}; calibrate again")
-    for name, ours in identity(card).items():
+    for name, ours in identity(backbone).items():
         theirs = saved.backbone.get(name)
         if theirs != ours:
             raise PruneBoardError(
                 f"the window in {path} was made for another backbone: {name} {theirs!r} there, {ours!r} here; "
                 "calibrate this one with `harness calibrate`"
             )
-    if (window.stop or 0) > card.layers or len(saved.curve) != card.layers:
+    if (window.stop or 0) > backbone.card.layers or len(saved.curve) != backbone.card.layers:
         raise PruneBoardError(f"{path} is inconsistent: window {window} and a curve of {len(saved.curve)} layers")
     return saved
 

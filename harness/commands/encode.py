@@ -61,6 +61,7 @@ def encode(
                 batch_size=batch_size,
                 repair=repair,
                 progress=bar,
+                say=lambda text: people.print(escape(text), soft_wrap=True),
             )
         )
         for task in suite.tasks

@@ -70,7 +70,7 @@ def evaluate(
     to_encode = not all(is_encoded(backbone, task, places.stores) for task in suite.tasks)
     with compiling(methods, config.budgets, progress) if to_encode else nullcontext():
         stores = {
-            task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress)
+            task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress, say=say)
             for task in suite.tasks
         }
     if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):

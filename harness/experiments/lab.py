@@ -6,8 +6,6 @@ Experiments share runs: the same methods at the same budgets are evaluated once 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +14,7 @@ from typing import Any
 
 from harness.backbones import registry
 from harness.backbones.contract import Backbone, Options
+from harness.backbones.made_with import made_with
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.suite import Suite, load_suite
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
@@ -23,12 +22,15 @@ from harness.calibration.data import calibration_task, check_disjoint, draw, gol
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Places, evaluate, run_name
+from harness.evaluation.made_by import measuring
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.native import add_partners
 from harness.evaluation.summary import summarise
 from harness.experiments.cells import Cells, read_cells
 from harness.progress import Progress
+from harness.store.format import store_key
 from harness.store.reader import Store
+from pruners.core import source
 from pruners.core.apply import SEED
 from pruners.core.errors import PruneBoardError
 
@@ -76,17 +78,30 @@ class Lab:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that determines the figures: settings, the backbone's revision, the content of what is read."""
-        content = {task.name: dict(task.content) for task in self.suite.tasks}
-        settings = dataclasses.asdict(self.settings)
-        return {"settings": settings, "backbone": self.backbone.card.as_dict(), "benchmark": content}
+        """What the figures are of: settings, retriever and what it runs on, the content of what is read, the window."""
+        calibration = self.settings.calibration or self.suite.calibration
+        second = self.settings.second_calibration
+        return {
+            "settings": dataclasses.asdict(self.settings),
+            "backbone": self.backbone.card.as_dict(),
+            "benchmark": {task.name: dict(task.content) for task in self.suite.tasks},
+            "calibration": dict(self.calibration.content) if calibration else None,
+            "second_calibration": dict(calibration_task(second).content) if second else None,
+            "window": dict(self.chosen.origin) if self.chosen else "measured on the calibration set",
+            "made_with": made_with(self.backbone),
+        }
 
     @cached_property
     def folder(self) -> Path:
         """Another identity, another folder: what is found there was made with just this."""
-        key = hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:10]
+        key = store_key(self.identity)[:10]
         words = [self.backbone.card.name, Path(self.settings.benchmark).name, key]
         return self.root / "--".join("".join(c if c.isalnum() or c in "._-" else "_" for c in word) for word in words)
+
+    @cached_property
+    def chosen(self) -> BoundWindow | None:
+        """The window if it is known before anything is measured: given, or saved for this retriever."""
+        return given_or_saved(self.settings.window, self.backbone, self.stores, {})
 
     @cached_property
     def options(self) -> Options:
@@ -107,7 +122,7 @@ class Lab:
         return {task.name: self.store(task) for task in self.suite.tasks}
 
     def store(self, task: Benchmark) -> Store:
-        return encode(self.backbone, task, self.stores, progress=self.progress)
+        return encode(self.backbone, task, self.stores, progress=self.progress, say=self.say)
 
     @cached_property
     def calibration(self) -> Benchmark:
@@ -134,10 +149,10 @@ class Lab:
     def bound(self) -> BoundWindow:
         """The window that `sap` uses here: the same rule as in `harness evaluate`."""
         s, card = self.settings, self.backbone.card
-        found = given_or_saved(s.window, card, self.stores, self.evaluated)
+        found = given_or_saved(s.window, self.backbone, self.stores, self.evaluated)
         if found is None and (s.calibration or self.suite.calibration):
             task, store = self.calibration, self.calibration_store
-            found = measured(task, store, card, pairs=s.pairs, seed=s.seed, progress=self.progress)
+            found = measured(task, store, self.backbone, pairs=s.pairs, seed=s.seed, progress=self.progress)
         if found is None:
             found = as_reported(card)
         if found is None:
@@ -179,6 +194,14 @@ class Lab:
         for task in self.suite.tasks:
             groups.setdefault(group_of(task.name, self.suite.name), []).append(task.name)
         return groups
+
+
+def measured_with() -> dict[str, str]:
+    """The code and libraries behind an experiment's figures: if others made it, it is made again."""
+    root = Path(__file__).parents[2]
+    folders = ("harness/experiments", "harness/calibration", "pruners")
+    files = [file for folder in folders for file in (root / folder).glob("*.py")]
+    return {**measuring(), "experiments": source.fingerprint(files, root)}
 
 
 def group_of(task: str, suite: str) -> str:

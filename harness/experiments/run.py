@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.evaluation.run_folder import environment
-from harness.experiments.lab import Lab
+from harness.experiments.lab import Lab, measured_with
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
 from harness.experiments.registry import Experiment
 from pruners.core.errors import PruneBoardError
@@ -32,12 +32,22 @@ def run_experiments(lab: Lab, experiments: Sequence[Experiment], *, again: bool 
         for experiment in experiments:
             advance(0, note=experiment.name)
             files = {ending: lab.folder / f"{experiment.name}.{ending}" for ending in ENDINGS}
-            if files["json"].is_file() and not again:
+            if not again and _is_finished(lab, experiment, files["json"]):
                 finished.append(Done(experiment, files))
             else:
                 finished.append(_run(lab, experiment, files, alone=len(experiments) == 1))
             advance(1)
     return finished
+
+
+def _is_finished(lab: Lab, experiment: Experiment, file: Path) -> bool:
+    """Whether it is there, and was made by this code and these libraries."""
+    if not file.is_file():
+        return False
+    before = json.loads(file.read_text(encoding="utf-8")).get("measured_with")
+    if before != measured_with():
+        lab.say(f"{experiment.name} was made by other code or libraries: making it again")
+    return before == measured_with()
 
 
 def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:
@@ -56,7 +66,7 @@ def _about(lab: Lab, experiment: Experiment) -> dict[str, Any]:
     about = {"experiment": experiment.name, "stands_for": f"SAP paper, {experiment.stands_for}", **lab.identity}
     if "bound" in vars(lab):  # a window was needed
         about["window"] = dict(lab.bound.origin)
-    return {**about, "environment": environment()}
+    return {**about, "measured_with": measured_with(), "environment": environment()}
 
 
 def stored_rows(done: Done) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from harness.backbones import registry
 from harness.backbones.batching import OutOfMemoryError, in_batches
 from harness.backbones.contract import Card, EncodedPage, Options
 from harness.benchmarks.folder import BenchmarkError, read_folder
+from harness.benchmarks.suite import load_suite
 from harness.cli import app
 from harness.encode import encode, store_folder
-from harness.store.format import StoreError, read_manifest
+from harness.store.format import StoreError, read_manifest, write_manifest
 from harness.store.reader import Store
 from pruners.core.errors import CatalogError, PruneBoardError
 from tests.harness.benchmark_folder import write_benchmark
+from tests.harness.evaluation.toy import write_backbone, write_data_set
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
 
@@ -287,3 +289,30 @@ def test_benchmark_folder_is_read(benchmark_folder):
     assert benchmark.qrels == {"0": {"doc_0": 1}, "2": {"doc_2": 1}, "3": {"doc_3": 2, "doc_4": 1}}
     assert benchmark.image(7).size == (260, 200)
     assert benchmark.content == read_folder(benchmark_folder).content
+
+
+def test_an_edited_backbone_file_and_another_library_encode_again_and_say_so(tmp_path: Path) -> None:
+    write_data_set(tmp_path / "pages", range(6), queries=3)
+    file, (task,) = write_backbone(tmp_path), load_suite(str(tmp_path / "pages")).tasks
+    said: list[str] = []
+    first = encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append)
+    assert encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append).key == first.key
+    assert said == []
+
+    file.write_text(file.read_text() + "\n# a comment\n")
+    assert encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append).key == first.key
+
+    file.write_text(file.read_text().replace("vectors = rng.standard_normal", "vectors = -rng.standard_normal"))
+    second = encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append)
+    assert second.key != first.key
+    assert (second.page(0).vectors == -first.page(0).vectors).all(), "new vectors, not those of the code before"
+    assert "pages was encoded before with other code of the backbone; it is encoded again" in said[0]
+
+    identity = {**second.manifest.identity, "made_with": {**second.manifest.identity["made_with"], "libraries": "x 1"}}
+    older = tmp_path / "stores" / second.folder.name.replace(second.key, "1" * 16)
+    shutil.copytree(second.folder, older)
+    shutil.rmtree(second.folder)
+    write_manifest(older, replace(second.manifest, identity=identity))
+    third = encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append)
+    assert third.key == second.key
+    assert "encoded before with other libraries (x 1)" in said[-1]

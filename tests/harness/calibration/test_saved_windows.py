@@ -21,6 +21,13 @@ from tests.harness.evaluation.toy import write_backbone, write_data_set
 CARD = Card("toy", "none", "1", 3, 2, 16, "float32", (), "drawn", "", "", "", "{}")
 
 
+class Retriever:
+    """A backbone of which only the card is looked at."""
+
+    def __init__(self, **changes) -> None:
+        self.card = replace(CARD, **changes)
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("windows")
@@ -50,7 +57,7 @@ def run(place: Path, stores: str, out: str, **settings) -> tuple[dict, list[str]
 
 def test_calibrate_saves_the_curve_its_settings_and_what_was_read(place: Path) -> None:
     found = calibrate(place, "a", "--pairs", "20", "--seed", "5")
-    saved = read_window(Path(found["file"]), CARD)
+    saved = read_window(Path(found["file"]), registry.load(str(place / "toy_backbone.py")))
     assert (saved.pairs, saved.seed, saved.gamma, saved.rho) == (20, 5, 0.1, 0.2)
     assert len(saved.curve) == 3
     assert set(saved.content) == {"corpus", "queries", "qrels"}
@@ -82,14 +89,14 @@ def test_without_a_saved_one_the_window_is_measured_on_the_calibration_set(place
 @pytest.mark.parametrize("field", ["name", "revision", "layers", "signals_from", "page_prompt"])
 def test_a_window_of_another_backbone_is_refused(place: Path, field: str) -> None:
     found = calibrate(place, "e")
-    other = replace(CARD, **{field: 4 if field == "layers" else "another"})
+    other = Retriever(**{field: 4 if field == "layers" else "another"})
     with pytest.raises(PruneBoardError, match=f"was made for another backbone: {field}"):
         read_window(Path(found["file"]), other)
-    assert window_file(place, other) != window_file(place, CARD), "nor is it found by itself"
+    assert window_file(place, other) != window_file(place, Retriever()), "nor is it found by itself"
 
 
 def test_precision_and_device_make_no_other_backbone(place: Path) -> None:
-    assert window_file(place, replace(CARD, dtype="bfloat16", max_visual_tokens=9)) == window_file(place, CARD)
+    assert window_file(place, Retriever(dtype="bfloat16", max_visual_tokens=9)) == window_file(place, Retriever())
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-40], lambda text: text.replace('"curve"', '"kurve"')])
@@ -97,7 +104,7 @@ def test_a_damaged_file_is_named(place: Path, damage) -> None:
     found = calibrate(place, "f")
     (place / "damaged.json").write_text(damage(Path(found["file"]).read_text()))
     with pytest.raises(PruneBoardError, match=r"damaged.json holds no window"):
-        read_window(place / "damaged.json", CARD)
+        read_window(place / "damaged.json", Retriever())
 
 
 def test_a_window_learned_from_evaluated_pages_is_refused(place: Path) -> None:
@@ -137,3 +144,20 @@ def test_the_papers_windows_are_shipped_and_marked_as_reported(name: str, layers
 
 def test_a_backbone_the_paper_did_not_evaluate_has_no_reported_window() -> None:
     assert reported(replace(CARD, name="colsmol")) is None
+
+
+def test_a_window_made_with_another_library_or_another_version_of_ones_own_file_is_refused(place: Path) -> None:
+    file = Path(calibrate(place, "j")["file"])
+    own = registry.load(str(place / "toy_backbone.py"))
+    record = json.loads(file.read_text())
+    record["backbone"]["libraries"] = record["backbone"]["libraries"].replace("transformers 5", "transformers 4")
+    (place / "older.json").write_text(json.dumps(record))
+    with pytest.raises(PruneBoardError, match=r"another backbone: libraries .*transformers 4"):
+        read_window(place / "older.json", own)
+    text = (place / "toy_backbone.py").read_text()
+    (place / "edited").mkdir()
+    (place / "edited" / "toy_backbone.py").write_text(text.replace("exponential", "standard_normal"))
+    edited = registry.load(str(place / "edited" / "toy_backbone.py"))
+    with pytest.raises(PruneBoardError, match="another backbone: code"):
+        read_window(file, edited)
+    assert window_file(place, edited) != window_file(place, own)

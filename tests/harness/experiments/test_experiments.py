@@ -16,6 +16,8 @@ from reading_figures import complaints
 
 import harness.evaluation.scores
 from harness.bench import capture
+from harness.calibration.calibrate import calibrate
+from harness.calibration.saved import window_file
 from harness.cli import app
 from harness.experiments.lab import Lab, Settings
 from harness.experiments.registry import EXPERIMENTS, find
@@ -148,6 +150,32 @@ def test_an_interrupted_experiment_is_not_taken_for_a_finished_one(toy_lab: Lab)
     done.files["json"].unlink()  # it is written last
     (again,) = run_experiments(toy_lab, [find("v2v-ablation")])
     assert again.outcome is not None
+
+
+def test_a_window_saved_meanwhile_makes_another_folder(toy_world) -> None:
+    """Else one folder held SAP's figures of two windows: those made before `harness calibrate`, and after it."""
+    places = {"pairs": 20, "trials": 1}
+    before = lab_of(toy_world, **places)
+    (first,) = run_experiments(before, [find("ndcg-cutoffs")])
+    calibrate(before.backbone, toy_world.calibration, before.stores, rho=1.0, progress=quiet)
+    try:
+        after = lab_of(toy_world, **places)
+        (second,) = run_experiments(after, [find("ndcg-cutoffs")])
+    finally:
+        window_file(before.stores, before.backbone).unlink()
+    assert str(after.bound.window) != str(before.bound.window), "else this test says nothing"
+    assert first.files["json"].parent != second.files["json"].parent
+
+
+def test_an_experiment_made_by_other_code_is_made_again(toy_lab: Lab) -> None:
+    (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
+    record = json.loads(done.files["json"].read_text())
+    record["measured_with"]["experiments"] = "sha256-0"
+    done.files["json"].write_text(json.dumps(record))
+    (again,) = run_experiments(toy_lab, [find("v2v-ablation")])
+    assert again.outcome is not None
+    (third,) = run_experiments(toy_lab, [find("v2v-ablation")])
+    assert third.outcome is None
 
 
 def test_other_settings_go_into_another_folder(toy_world, toy_lab: Lab) -> None:

@@ -18,7 +18,7 @@ import torch
 from harness.backbones.base import SMALL, choose_device, choose_dtype
 from harness.backbones.checkpoint import Checkpoint
 from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
-from harness.backbones.engine_weights import load_engine_model
+from harness.backbones.engine_weights import load_text_encoder
 from harness.backbones.late_interaction import read_late_interaction
 from harness.backbones.probe import ATTENTION_SIGNALS, attach_encoder, capturing
 from harness.backbones.text_windows import Piece, pieces_of
@@ -55,9 +55,7 @@ class TextBackbone:
     @cached_property
     def model(self) -> Any:
         """Loaded when first used, as with the visual backbones."""
-        from transformers import AutoModel
-
-        model = load_engine_model(AutoModel, self.checkpoint, self.dtype, unused=("pooler.",)).to(self.device).eval()
+        model = load_text_encoder(self.checkpoint, self.dtype).to(self.device).eval()
         attach_encoder(model)
         return model
 

@@ -102,11 +102,9 @@ def load_text_encoder(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     """An encoder of texts, whatever its architecture: transformers knows the names that its files may use."""
     from transformers import AutoModel
 
-    base = checkpoint.base or checkpoint
-    lora = read_lora(checkpoint) if checkpoint.base else None
     with quiet_transformers():
         model, info = AutoModel.from_pretrained(
-            str(base.folder),
+            str(checkpoint.folder),
             dtype=dtype,
             attn_implementation="sdpa",
             local_files_only=True,
@@ -118,10 +116,7 @@ def load_text_encoder(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     prefix = f"{model.base_model_prefix}."
     own = [name for name, _ in model.named_children() if name != "pooler"]
     strays = {name for name in info["unexpected_keys"] if inside(name.removeprefix(prefix), own)}
-    refuse_holes(holes, strays, base, type(model).__name__)
-    if lora is not None:
-        with quiet_transformers():
-            add_lora(model, lora, dtype)
+    refuse_holes(holes, strays, checkpoint, type(model).__name__)
     return model
 
 

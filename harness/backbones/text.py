@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from harness.backbones.base import SMALL, choose_device, choose_dtype
-from harness.backbones.checkpoint import Checkpoint
+from harness.backbones.checkpoint import Checkpoint, CheckpointError
 from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
 from harness.backbones.engine_weights import load_text_encoder
 from harness.backbones.late_interaction import read_late_interaction
@@ -39,6 +39,11 @@ class TextBackbone:
 
         if options.max_visual_tokens is not None:
             raise PruneBoardError(f"{name} reads text: it has no visual tokens to limit (--max-visual-tokens)")
+        if checkpoint.base is not None:
+            raise CheckpointError(
+                f"checkpoint {checkpoint.name!r} is a LoRA adapter, which text encoders are not read from; "
+                "merge it into its base model and use that"
+            )
         self.name, self.checkpoint = name, checkpoint
         self.device = choose_device(options.device)
         self.dtype = choose_dtype(options.dtype, self.device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import harness.compat  # noqa: F401
 
 import itertools
-import json
 import shutil
 from dataclasses import replace
 
@@ -13,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 
 from harness.backbones import minilm, registry
 from harness.backbones.checkpoint import CheckpointError
@@ -26,7 +24,7 @@ from harness.importing.from_outline import Settings, import_outlines
 from pruners.core.errors import PruneBoardError
 from tests.harness.benchmark_folder import write_benchmark
 from tests.harness.importing.tiny_pdf import write_pdf
-from tests.harness.published_layouts import in_shards, without
+from tests.harness.tiny_encoders import bert_config, colbert_folder, save_encoder
 
 SHORT = "The R environment is an integrated suite of software facilities, for data manipulation."
 LONG = " ".join(f"Line {i} says that vector {i * 7} holds {i % 13} values." for i in range(100))
@@ -157,26 +155,9 @@ def test_a_folder_is_a_checkpoint(backbone, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def tiny_encoder(backbone, tmp_path_factory):
-    """`tiny_encoder(config)` is a folder with a random encoder and MiniLM's tokenizer."""
-    from transformers import AutoModel
-
-    def save(config, name):
-        folder = tmp_path_factory.mktemp(name)
-        torch.manual_seed(0)
-        AutoModel.from_config(config).save_pretrained(folder)
-        for file in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
-            shutil.copy(backbone.checkpoint.folder / file, folder)
-        return folder
-
-    return save
-
-
-def bert_config(**changes):
-    from transformers import BertConfig
-
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    return BertConfig(**{**sizes, "vocab_size": 30522, **changes})
+def tiny_encoder(tmp_path_factory):
+    """`tiny_encoder(config, name)` is a folder with a random encoder and MiniLM's tokenizer."""
+    return lambda config, name: save_encoder(config, tmp_path_factory.mktemp(name))
 
 
 def test_encoders_that_do_not_number_their_layers_are_probed_too(tiny_encoder):
@@ -188,34 +169,6 @@ def test_encoders_that_do_not_number_their_layers_are_probed_too(tiny_encoder):
     maps = eager_attention(loaded, loaded.tokenizer(SHORT)["input_ids"])
     assert page.signals["indegree"].shape == (3, len(page.vectors))
     assert (page.signals["indegree"] - maps[:, :, 1:-1, 1:-1].sum(2).mean(1)).abs().max() <= 2e-5
-
-
-def colbert_folder(folder, layout):
-    """A tiny encoder as a ColBERT checkpoint, in Stanford's or in PyLate's files."""
-    weight = torch.randn(16, 32, generator=torch.Generator().manual_seed(1))
-    if layout == "stanford":
-        weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
-        save_file({**weights, "linear.weight": weight}, folder / "model.safetensors", metadata={"format": "pt"})
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "architectures": ["HF_ColBERT"]}))
-        (folder / "artifact.metadata").write_text(
-            json.dumps({"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 24, "dim": 16})
-        )
-        return folder
-    (folder / "1_Dense").mkdir()
-    save_file({"linear.weight": weight}, folder / "1_Dense" / "model.safetensors")
-    dense = {"in_features": 32, "out_features": 16, "bias": False}
-    dense["activation_function"] = "torch.nn.modules.linear.Identity"
-    (folder / "1_Dense" / "config.json").write_text(json.dumps(dense))
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    settings = {"query_prefix": "[unused0]", "document_prefix": "[unused1]", "query_length": 24}
-    settings |= {"attend_to_expansion_tokens": True, "skiplist_words": [",", "."]}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    return folder
 
 
 @pytest.mark.parametrize("layout", ["stanford", "pylate"])
@@ -234,60 +187,6 @@ def test_colbert_checkpoints_give_the_vectors_of_sentence_transformers(tiny_enco
     wanted = reference.encode_query([query], normalize_embeddings=True)[0].cpu()
     assert vectors.shape == wanted.shape == (24, 16)
     assert (vectors - wanted).abs().max() <= 1e-5
-
-
-@pytest.mark.parametrize("layout", ["plain", "stanford", "pylate"])
-def test_a_hole_in_a_text_encoder_is_an_error(tiny_encoder, tmp_path, layout):
-    folder = tiny_encoder(bert_config(), f"hole-{layout}")
-    folder = folder if layout == "plain" else colbert_folder(folder, layout)
-    broken, _ = without(folder, tmp_path / "broken", r"layer\.1\.attention\.self\.query\.weight")
-    with pytest.raises(CheckpointError, match=r"layer\.1\.attention\.self\.query\.weight; they would be random"):
-        _ = registry.load(f"minilm={broken}", Options(device="cpu")).model
-    headless, _ = without(folder, tmp_path / "headless", r"pooler")
-    assert registry.load(f"minilm={headless}", Options(device="cpu")).model is not None, "token vectors need no pooler"
-
-
-@pytest.mark.parametrize("layout", ["plain", "stanford"])
-def test_a_layer_that_a_text_encoders_config_does_not_know_is_an_error(tiny_encoder, layout):
-    folder = tiny_encoder(bert_config(num_hidden_layers=3), f"larger-{layout}")
-    folder = folder if layout == "plain" else colbert_folder(folder, layout)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 2}))
-    with pytest.raises(CheckpointError, match=r"no place for: .*layer\.2\.attention"):
-        _ = registry.load(f"minilm={folder}", Options(device="cpu")).model
-
-
-def test_heads_of_other_tasks_are_left_aside(tiny_encoder, backbone):
-    """BERT as it is published, with the head that it was trained with."""
-    folder = tiny_encoder(bert_config(), "with-head")
-    before = registry.load(f"minilm={folder}", Options(device="cpu")).encode_queries(["data"])[0]
-    weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
-    weights |= {"cls.predictions.bias": torch.zeros(30522), "bert.embeddings.position_ids": torch.arange(512)[None]}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert torch.equal(registry.load(f"minilm={folder}", Options(device="cpu")).encode_queries(["data"])[0], before)
-
-
-def test_a_colbert_checkpoint_without_its_projection_is_refused(tiny_encoder):
-    """Without it vectors would be hidden states of another width, and nothing would say so."""
-    folder = colbert_folder(tiny_encoder(bert_config(), "no-dense"), "pylate")
-    dense = folder / "1_Dense" / "model.safetensors"
-    weight = load_file(dense)["linear.weight"]
-    save_file({"linear.weight": weight, "linear.bias": torch.ones(16)}, dense)
-    with pytest.raises(CheckpointError, match=r"linear\.bias"):
-        registry.load(f"minilm={folder}", Options(device="cpu"))
-    save_file({"linear.other": weight}, dense)
-    with pytest.raises(CheckpointError, match=r"no linear\.weight"):
-        registry.load(f"minilm={folder}", Options(device="cpu"))
-    (folder / "modules.json").unlink()
-    with pytest.raises(CheckpointError, match=r"modules\.json"):
-        registry.load(f"minilm={folder}", Options(device="cpu"))
-
-
-def test_a_projection_is_found_among_shards(tiny_encoder, tmp_path):
-    folder = colbert_folder(tiny_encoder(bert_config(), "sharded"), "stanford")
-    whole = registry.load(f"minilm={folder}", Options(device="cpu"))
-    shards = registry.load(f"minilm={in_shards(folder, tmp_path / 'shards')}", Options(device="cpu"))
-    assert torch.equal(shards.encode_queries(["data"])[0], whole.encode_queries(["data"])[0])
 
 
 def test_a_benchmark_without_text_is_refused_by_name(backbone, tmp_path):

@@ -18,46 +18,63 @@ import torch
 from PIL import Image
 
 from harness.backbones.base import EngineBackbone
-from harness.backbones.checkpoint import find_checkpoint
+from harness.backbones.checkpoint import Checkpoint, find_checkpoint
 from harness.backbones.contract import Backbone, Card, EncodedPage
-from harness.backbones.engine_weights import load_engine_model
+from harness.backbones.engine_weights import LM_HEAD, load_engine_model
 from harness.backbones.probe import attach, capturing
 from pruners.core.errors import PruneBoardError
 
 BASE_MODELS = {
-    "paligemma": ("PaliGemmaForConditionalGeneration", "google/paligemma-3b-mix-448"),
+    "paligemma": ("PaliGemmaForConditionalGeneration", "google/paligemma-3b-pt-448"),
     "qwen2_vl": ("Qwen2VLForConditionalGeneration", "Qwen/Qwen2-VL-2B-Instruct"),
     "qwen2_5_vl": ("Qwen2_5_VLForConditionalGeneration", "Qwen/Qwen2.5-VL-3B-Instruct"),
 }
-"""By model type: transformers' class, and the base model that the published retriever was made of."""
+"""By model type: transformers' class, and the base model of the published retriever, for one that names none itself."""
 
 
 def with_attention_from(retriever: Backbone, source: str) -> ProbedByBase:
-    """The retriever with its attention read from `source`: a checkpoint[@revision], or `base` for the usual one."""
+    """The retriever with its attention read from `source`: a checkpoint[@revision], or `base` for its own base."""
     if not isinstance(retriever, EngineBackbone):
         raise PruneBoardError(f"--attention-from needs a colpali-engine retriever, not {retriever.card.name}")
     kind = retriever.config.model_type
     if kind not in BASE_MODELS:
         raise PruneBoardError(f"--attention-from knows no base model for {retriever.name} ({kind})")
-    checkpoint, at, revision = (BASE_MODELS[kind][1] if source == "base" else source).rpartition("@")
-    return ProbedByBase(retriever, checkpoint if at else revision, revision if at else None)
+    return ProbedByBase(retriever, _base_of(retriever, kind) if source == "base" else _named(source))
+
+
+def _base_of(retriever: EngineBackbone, kind: str) -> Checkpoint:
+    """What the retriever was made of: the base of its adapter; without one, the published base model of its kind."""
+    return retriever.checkpoint.base or _named(BASE_MODELS[kind][1])
+
+
+def _named(source: str) -> Checkpoint:
+    name, at, revision = source.rpartition("@")
+    return find_checkpoint(name if at else revision, revision if at else None, processor=False)
 
 
 class ProbedByBase:
     """A backbone whose attention comes from another model over the same tokens."""
 
-    def __init__(self, retriever: EngineBackbone, source: str, revision: str | None) -> None:
+    def __init__(self, retriever: EngineBackbone, checkpoint: Checkpoint) -> None:
         self.retriever, self.device, self.attention_path = retriever, retriever.device, retriever.attention_path
-        self.checkpoint = find_checkpoint(source, revision, processor=False)
-        self.config = retriever.config_class().from_pretrained(str(self.checkpoint.folder))
-        _check_alignment(retriever.config, self.config, retriever.name, source)
+        self.checkpoint = checkpoint
+        self.config = retriever.config_class().from_pretrained(str(checkpoint.folder))
+        _check_alignment(retriever.config, self.config, retriever.name, checkpoint.name)
 
     @cached_property
     def model(self) -> Any:
         import transformers
 
         model_class = getattr(transformers, BASE_MODELS[self.config.model_type][0])
-        model = load_engine_model(model_class, self.checkpoint, self.retriever.dtype).to(self.device).eval()
+        # A retriever's base may have the projection in its files already; this network ends before it.
+        model = load_engine_model(
+            model_class,
+            self.checkpoint,
+            self.retriever.dtype,
+            unused=(LM_HEAD,),
+            foreign=(LM_HEAD, "custom_text_proj"),
+        )
+        model = model.to(self.device).eval()
         model.lm_head = torch.nn.Identity()  # attention is all that is wanted of it
         attach(model)
         return model

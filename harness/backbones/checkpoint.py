@@ -63,6 +63,14 @@ def missing_files(folder: Path, *, processor: bool = True) -> list[str]:
     return missing
 
 
+def weight_files(folder: Path) -> list[Path]:
+    """The files that hold a model's weights: one, or the shards that its index names."""
+    if (folder / WEIGHTS[0]).is_file():
+        return [folder / WEIGHTS[0]]
+    places = json.loads((folder / WEIGHTS[1]).read_text())["weight_map"]
+    return [folder / name for name in sorted(set(places.values()))]
+
+
 def rows_of_weight(checkpoint: Checkpoint, name: str) -> int:
     """The rows of the first weight whose name ends so, from the headers of the files: nothing is loaded."""
     for source in (checkpoint, checkpoint.base):

@@ -31,7 +31,7 @@ class ColPaliBackbone(EngineBackbone):
         return PaliGemmaConfig
 
     def load_model(self) -> Any:
-        model = load_engine_model(_colpali_class(), self.checkpoint, self.dtype)
+        model = load_engine_model(_colpali_class(), self.checkpoint, self.dtype, unused=("model.lm_head",))
         # The language-model head is never loaded (it stays on the meta device) and never used here: full-vocabulary
         # logits of a page would be 1 GB.
         model.model.lm_head = torch.nn.Identity()

@@ -10,28 +10,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
 
-from harness.backbones.checkpoint import Checkpoint, CheckpointError, find_checkpoint
+from harness.backbones.checkpoint import CheckpointError, find_checkpoint
 from harness.backbones.colqwen2 import ColQwen25Backbone
 from harness.backbones.contract import Options, backbone
+from harness.backbones.engine_weights import load_state, read_weights
+from harness.backbones.tensor_names import plain_name, some
 
 TASK = "retrieval"
+PROJECTION = "custom_text_proj"
 PAGE_PROMPT = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Describe the image.<|im_end|>\n"
 
-# Checkpoints name the decoder `model.layers` (old) or `model.language_model.layers`; the engine's class drops `model.`.
-_RENAMES = (
-    (r"^base_model\.model\.", ""),
-    (r"^model\.(language_model|visual)\.", r"\1."),
-    (r"^model\.(layers|embed_tokens|norm)\.", r"language_model.\1."),
-    (r"^multi_vector_projector\.", "custom_text_proj."),
-)
-_UNUSED = re.compile(r"^(lm_head|single_vector_projector)\.")
+_OTHER_HEADS = ("lm_head", "single_vector_projector")  # in the files, and not used for multi-vector retrieval
 _LORA = re.compile(r"(?P<module>.+)\.lora_(?P<half>[AB])\.(?P<task>[^.]+)\.weight")
+_LAYER = re.compile(r"layers\.\d+\.")
 
 
 class JinaV4Backbone(ColQwen25Backbone):
@@ -44,15 +42,12 @@ class JinaV4Backbone(ColQwen25Backbone):
         return processor
 
     def load_model(self) -> Any:
-        model = self.classes()[0](self.config).to(self.dtype)
-        state = _base_weights(self.checkpoint)
-        _merge_adapter(state, self.checkpoint.folder / "adapters", self.checkpoint.name)
-        missing, unexpected = model.load_state_dict(state, strict=False)
-        if missing or unexpected:
-            raise CheckpointError(
-                f"checkpoint {self.checkpoint.name!r} does not fit Qwen2.5-VL: it lacks {missing[:4] or 'nothing'} and "
-                f"has {unexpected[:4] or 'nothing'} too many"
-            )
+        weights = {plain_name(name): tensor for name, tensor in read_weights(self.checkpoint).items()}
+        homeless = _merge_adapter(weights, self.checkpoint.folder / "adapters", self.checkpoint.name)
+        model_class = self.classes()[0]
+        model = load_state(model_class, self.config, weights, self.checkpoint, self.dtype, foreign=_OTHER_HEADS)
+        if homeless:  # a weight that the network has and the files lack was named by load_state already
+            raise CheckpointError(f"the adapter of {self.checkpoint.name!r} changes unknown weights: {some(homeless)}")
         return model
 
     @property
@@ -63,19 +58,10 @@ class JinaV4Backbone(ColQwen25Backbone):
         return self.config_class().from_dict(fields)
 
 
-def _base_weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
-    state = {}
-    for path in sorted(checkpoint.folder.glob("*.safetensors")):
-        for key, tensor in _tensors(path):
-            if not _UNUSED.match(key):
-                state[_renamed(key)] = tensor
-    return state
-
-
-def _merge_adapter(state: dict[str, torch.Tensor], folder: Path, name: str) -> None:
-    """Add scale · B · A of the retrieval task to every weight it belongs to, in float32; nothing may be left over."""
-    config_file, weights = folder / "adapter_config.json", folder / "adapter_model.safetensors"
-    for path in (config_file, weights):
+def _merge_adapter(weights: dict[str, torch.Tensor], folder: Path, name: str) -> set[str]:
+    """Add scale · B · A of the retrieval task to every weight it belongs to, in float32; return those not there."""
+    config_file, adapter_file = folder / "adapter_config.json", folder / "adapter_model.safetensors"
+    for path in (config_file, adapter_file):
         if not path.is_file():
             raise CheckpointError(f"checkpoint {name!r} lacks adapters/{path.name}; download the whole repository")
     config = json.loads(config_file.read_text())
@@ -84,31 +70,39 @@ def _merge_adapter(state: dict[str, torch.Tensor], folder: Path, name: str) -> N
             f"the adapter of {name!r} is no plain LoRA (rslora, dora or rank patterns); cannot merge it"
         )
     scale = config["lora_alpha"] / config["r"]
-    halves: dict[str, dict[str, torch.Tensor]] = {}
-    for key, tensor in _tensors(weights):
-        match = _LORA.fullmatch(_renamed(key))
-        if match is None:
-            raise CheckpointError(f"the adapter of {name!r} has a tensor that is no LoRA half: {key}")
-        if match["task"] == TASK and not _UNUSED.match(match["module"] + "."):
-            halves.setdefault(match["module"], {})[match["half"]] = tensor
+    halves = _halves(adapter_file, name)
+    adapted = {module for module, _ in halves}
+    _refuse_gaps(halves.keys(), adapted, weights, name)
+    for module in adapted:
+        if (weight := weights.get(f"{module}.weight")) is not None:
+            change = halves[module, "B"].float() @ halves[module, "A"].float()
+            weights[f"{module}.weight"] = (weight.float() + scale * change).to(weight.dtype)
+    return {f"{module}.weight" for module in adapted} - weights.keys()
+
+
+def _halves(adapter_file: Path, name: str) -> dict[tuple[str, str], torch.Tensor]:
+    """The tensors of the retrieval task, by module and half (A or B). Other heads are adapted too, and not used."""
+    halves = {}
+    with safe_open(adapter_file, framework="pt") as file:
+        for key in file.keys():  # noqa: SIM118 (not a dict)
+            match = _LORA.fullmatch(plain_name(key))
+            if match is None:
+                raise CheckpointError(f"the adapter of {name!r} has a tensor that is no LoRA half: {key}")
+            if match["task"] == TASK and match["module"] not in _OTHER_HEADS:
+                halves[match["module"], match["half"]] = file.get_tensor(key)
     if not halves:
         raise CheckpointError(f"the adapter of {name!r} has no {TASK!r} task")
-    for module, pair in halves.items():
-        weight = f"{module}.weight"
-        if weight not in state or pair.keys() != {"A", "B"}:
-            raise CheckpointError(f"the adapter of {name!r} does not fit: {module} (of {len(halves)} modules)")
-        state[weight] = (state[weight].float() + scale * pair["B"].float() @ pair["A"].float()).to(state[weight].dtype)
+    return halves
 
 
-def _renamed(key: str) -> str:
-    for pattern, replacement in _RENAMES:
-        key = re.sub(pattern, replacement, key)
-    return key
-
-
-def _tensors(path: Path) -> list[tuple[str, torch.Tensor]]:
-    with safe_open(path, framework="pt") as file:
-        return [(key, file.get_tensor(key)) for key in file.keys()]  # noqa: SIM118 (not a dict)
+def _refuse_gaps(found: Collection[tuple[str, str]], adapted: set[str], weights: Collection[str], name: str) -> None:
+    """Both halves of every module, the projection's too; and what is adapted in one layer is adapted in all of them."""
+    layers = {match[0] for key in weights if key.startswith("language_model.") and (match := _LAYER.search(key))}
+    alike = {_LAYER.sub(layer, module) for module in adapted for layer in layers}
+    expected = {(module, half) for module in {PROJECTION, *adapted, *alike} for half in "AB"}
+    if gaps := expected - set(found):
+        missing = some(f"{module}.lora_{half}" for module, half in gaps)
+        raise CheckpointError(f"the adapter of {name!r} lacks {missing} of the {TASK!r} task; download it again")
 
 
 @backbone(

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from harness.backbones.checkpoint import CheckpointError
+from harness.backbones.checkpoint import CheckpointError, weight_files
+from harness.backbones.tensor_names import some
 from harness.backbones.text_windows import Piece
 
 COLBERT_QUERY_TOKENS = 32
@@ -61,7 +62,9 @@ def read_late_interaction(folder: Path, tokenizer: Any) -> LateInteraction:
     settings = _json(folder / "config_sentence_transformers.json")
     if metadata:
         markers = metadata.get("query_token_id", "[unused0]"), metadata.get("doc_token_id", "[unused1]")
-        weight = _tensor(folder / "model.safetensors", "linear.weight")
+        weight = next(
+            (found for file in weight_files(folder) if (found := _tensor(file, "linear.weight")) is not None), None
+        )
         if weight is None:
             raise CheckpointError(f"{folder} has artifact.metadata but no projection linear.weight: no ColBERT weights")
         return _colbert(
@@ -139,8 +142,17 @@ def _dense_layers(folder: Path) -> tuple[torch.Tensor, ...]:
         weight = _tensor(place / "model.safetensors", "linear.weight")
         if weight is None:
             raise CheckpointError(f"{place} has no linear.weight in model.safetensors")
+        if left_over := _names(place / "model.safetensors") - {"linear.weight"}:
+            raise CheckpointError(f"{place} has weights that its config.json does not speak of: {some(left_over)}")
         weights.append(weight)
+    if not weights:  # vectors would be hidden states of another width, and nothing would say so
+        raise CheckpointError(f"{folder} is a ColBERT checkpoint, but its modules.json names no projection (Dense)")
     return tuple(weights)
+
+
+def _names(path: Path) -> set[str]:
+    with safe_open(path, framework="pt") as file:
+        return set(file.keys())
 
 
 def _tensor(path: Path, name: str) -> torch.Tensor | None:

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from harness.backbones.base import SMALL, choose_device, choose_dtype
-from harness.backbones.checkpoint import Checkpoint
+from harness.backbones.checkpoint import Checkpoint, CheckpointError
 from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
-from harness.backbones.engine_weights import load_engine_model
+from harness.backbones.engine_weights import load_text_encoder
 from harness.backbones.late_interaction import read_late_interaction
 from harness.backbones.probe import ATTENTION_SIGNALS, attach_encoder, capturing
 from harness.backbones.text_windows import Piece, pieces_of
@@ -39,6 +39,11 @@ class TextBackbone:
 
         if options.max_visual_tokens is not None:
             raise PruneBoardError(f"{name} reads text: it has no visual tokens to limit (--max-visual-tokens)")
+        if checkpoint.base is not None:
+            raise CheckpointError(
+                f"checkpoint {checkpoint.name!r} is a LoRA adapter, which text encoders are not read from; "
+                "merge it into its base model and use that"
+            )
         self.name, self.checkpoint = name, checkpoint
         self.device = choose_device(options.device)
         self.dtype = choose_dtype(options.dtype, self.device)
@@ -55,9 +60,7 @@ class TextBackbone:
     @cached_property
     def model(self) -> Any:
         """Loaded when first used, as with the visual backbones."""
-        from transformers import AutoModel
-
-        model = load_engine_model(AutoModel, self.checkpoint, self.dtype, unused=("pooler.",)).to(self.device).eval()
+        model = load_text_encoder(self.checkpoint, self.dtype).to(self.device).eval()
         attach_encoder(model)
         return model
 

@@ -50,7 +50,8 @@ def encode(
     if attention_from is not None:
         from harness.backbones.attention_source import with_attention_from
 
-        loaded = with_attention_from(loaded, attention_from)
+        loaded = probed = with_attention_from(loaded, attention_from)
+        people.print(escape(f"Attention is read from {probed.checkpoint.name}."), soft_wrap=True)
     rows = [
         _row(
             run(

@@ -137,7 +137,8 @@ def _with_base_attention(lab: Lab) -> tuple[Any, str]:
         return with_attention_from(
             lab.backbone, str(folder)
         ), "the same network with random weights, before any training"
-    return with_attention_from(lab.backbone, source or "base"), source or "the base model it was made of"
+    probed = with_attention_from(lab.backbone, source or "base")
+    return probed, probed.checkpoint.name
 
 
 def _untrained(folder: Path, seed: int) -> Path:

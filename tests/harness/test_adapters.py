@@ -11,12 +11,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from harness.backbones import colqwen2, jina_v4, registry
+from harness.backbones import colqwen2, registry
 from harness.backbones.attention_source import with_attention_from
 from harness.backbones.checkpoint import CheckpointError
 from harness.backbones.contract import Options
+from harness.backbones.tensor_names import plain_name
 from harness.encode import store_folder
 from pruners.core.errors import PruneBoardError
+from tests.harness import published_layouts as published
 from tests.harness import tiny_adapters
 from tests.harness import tiny_checkpoints as tiny
 from tests.harness.test_backbones import PAGES, QUERIES, ROUNDING
@@ -88,11 +90,11 @@ def test_jina_vectors_are_those_of_its_unmerged_adapter(tmp_path, old_names):
 
     folder = tiny_adapters.save_jina_v4(tmp_path / "jina", old_names=old_names)
     backbone = registry.load(f"jina-v4={folder}", CPU)
-    state = {jina_v4._renamed(k): v for k, v in load_file(folder / "model.safetensors").items()}
-    state = {k: v for k, v in state.items() if not jina_v4._UNUSED.match(k)}
+    state = {plain_name(k): v for k, v in load_file(folder / "model.safetensors").items()}
+    state = {k: v for k, v in state.items() if k.split(".")[0] not in ("lm_head", "single_vector_projector")}
     reference = ColQwen2_5(backbone.config).eval()
     reference.load_state_dict(state)
-    halves = {jina_v4._renamed(k): v for k, v in load_file(folder / "adapters/adapter_model.safetensors").items()}
+    halves = {plain_name(k): v for k, v in load_file(folder / "adapters/adapter_model.safetensors").items()}
     modules = dict(reference.named_modules())
     for key, down in halves.items():
         if key.endswith(".lora_A.retrieval.weight"):
@@ -140,6 +142,40 @@ def test_attention_from_the_base_model(checkpoints, tiny_backbone, tmp_path, nam
     assert torch.equal(probed.encode_queries(QUERIES)[1], retriever.encode_queries(QUERIES)[1])
     benchmark = read_folder(write_benchmark(tmp_path / "pages"))
     assert store_folder(tmp_path, probed, benchmark) != store_folder(tmp_path, retriever, benchmark)
+
+
+@pytest.mark.parametrize("name", ["colpali", "colqwen2"])
+def test_base_is_the_model_that_the_retrievers_own_adapter_names(checkpoints, tmp_path, name):
+    """A published adapter over its published base: attention is the base's, without the adapter and its projection."""
+    saved = {"colpali": published.published_colpali_base, "colqwen2": published.published_colqwen2_base}[name]
+    base = saved(checkpoints(name), tmp_path / "base")
+    retriever = registry.load(f"{name}={published.published_adapter(base, tmp_path / 'adapter', name)}", CPU)
+    probed = with_attention_from(retriever, "base")
+    assert probed.checkpoint == retriever.checkpoint.base
+    assert probed.checkpoint.name == str(base)
+    alone = registry.load(f"{name}={base}", CPU)  # the base read as a retriever: the same decoder
+    for page, truth, own in zip(*(b.encode_pages(PAGES[:2]) for b in (probed, alone, retriever)), strict=True):
+        torch.testing.assert_close(page.signals["indegree"], truth.signals["indegree"], atol=1e-4, rtol=0)
+        assert (page.signals["indegree"] - own.signals["indegree"]).abs().max() > 1e-3
+        assert torch.equal(page.vectors, own.vectors)
+
+
+def test_a_retriever_that_names_no_base_gets_the_one_of_its_kind(tiny_backbone, tmp_path, monkeypatch):
+    """Not on this disk, so it is asked for by name: ColPali was made of pt-448, not of mix-448."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(CheckpointError, match="'google/paligemma-3b-pt-448'"):
+        with_attention_from(tiny_backbone("colpali"), "base")
+
+
+@pytest.mark.parametrize("name", ["colpali", "colqwen2", "colqwen2.5"])
+def test_a_hole_in_the_base_model_is_an_error(checkpoints, tiny_backbone, tmp_path, name):
+    base = tiny.save_base_model(checkpoints(name), tmp_path / "base")
+    broken, _ = published.without(base, tmp_path / "broken", r"layers\.1\.self_attn\.q_proj\.weight")
+    with pytest.raises(CheckpointError, match=r"layers\.1\.self_attn\.q_proj\.weight; they would be random"):
+        _ = with_attention_from(tiny_backbone(name), str(broken)).model
 
 
 @pytest.mark.parametrize("name", ["colpali", "colqwen2"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import harness.compat  # noqa: F401
 
 import itertools
-import json
 import shutil
 from dataclasses import replace
 
@@ -13,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 
 from harness.backbones import minilm, registry
 from harness.backbones.checkpoint import CheckpointError
@@ -26,6 +24,7 @@ from harness.importing.from_outline import Settings, import_outlines
 from pruners.core.errors import PruneBoardError
 from tests.harness.benchmark_folder import write_benchmark
 from tests.harness.importing.tiny_pdf import write_pdf
+from tests.harness.tiny_encoders import bert_config, colbert_folder, save_encoder
 
 SHORT = "The R environment is an integrated suite of software facilities, for data manipulation."
 LONG = " ".join(f"Line {i} says that vector {i * 7} holds {i % 13} values." for i in range(100))
@@ -156,26 +155,9 @@ def test_a_folder_is_a_checkpoint(backbone, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def tiny_encoder(backbone, tmp_path_factory):
-    """`tiny_encoder(config)` is a folder with a random encoder and MiniLM's tokenizer."""
-    from transformers import AutoModel
-
-    def save(config, name):
-        folder = tmp_path_factory.mktemp(name)
-        torch.manual_seed(0)
-        AutoModel.from_config(config).save_pretrained(folder)
-        for file in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
-            shutil.copy(backbone.checkpoint.folder / file, folder)
-        return folder
-
-    return save
-
-
-def bert_config(**changes):
-    from transformers import BertConfig
-
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    return BertConfig(**{**sizes, "vocab_size": 30522, **changes})
+def tiny_encoder(tmp_path_factory):
+    """`tiny_encoder(config, name)` is a folder with a random encoder and MiniLM's tokenizer."""
+    return lambda config, name: save_encoder(config, tmp_path_factory.mktemp(name))
 
 
 def test_encoders_that_do_not_number_their_layers_are_probed_too(tiny_encoder):
@@ -187,34 +169,6 @@ def test_encoders_that_do_not_number_their_layers_are_probed_too(tiny_encoder):
     maps = eager_attention(loaded, loaded.tokenizer(SHORT)["input_ids"])
     assert page.signals["indegree"].shape == (3, len(page.vectors))
     assert (page.signals["indegree"] - maps[:, :, 1:-1, 1:-1].sum(2).mean(1)).abs().max() <= 2e-5
-
-
-def colbert_folder(folder, layout):
-    """A tiny encoder as a ColBERT checkpoint, in Stanford's or in PyLate's files."""
-    weight = torch.randn(16, 32, generator=torch.Generator().manual_seed(1))
-    if layout == "stanford":
-        weights = {f"bert.{name}": value for name, value in load_file(folder / "model.safetensors").items()}
-        save_file({**weights, "linear.weight": weight}, folder / "model.safetensors", metadata={"format": "pt"})
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "architectures": ["HF_ColBERT"]}))
-        (folder / "artifact.metadata").write_text(
-            json.dumps({"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 24, "dim": 16})
-        )
-        return folder
-    (folder / "1_Dense").mkdir()
-    save_file({"linear.weight": weight}, folder / "1_Dense" / "model.safetensors")
-    dense = {"in_features": 32, "out_features": 16, "bias": False}
-    dense["activation_function"] = "torch.nn.modules.linear.Identity"
-    (folder / "1_Dense" / "config.json").write_text(json.dumps(dense))
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    settings = {"query_prefix": "[unused0]", "document_prefix": "[unused1]", "query_length": 24}
-    settings |= {"attend_to_expansion_tokens": True, "skiplist_words": [",", "."]}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    return folder
 
 
 @pytest.mark.parametrize("layout", ["stanford", "pylate"])

@@ -182,7 +182,7 @@ def _encode_queries(writer: StoreWriter, backbone: Backbone, benchmark: Benchmar
 
 
 def _made_with_others(root: Path, backbone: Backbone, benchmark: Benchmark) -> Iterator[str]:
-    """A sentence for each finished store that differs from the wanted one only in what it was made with, newest last."""
+    """A sentence for each finished store that differs only in what it was made with, the newest last."""
     wanted = identity_of(backbone, benchmark)
     ours = wanted.pop("made_with")
     stores = root.glob(f"{_word(backbone.card.name)}--{_word(benchmark.name)}--*/{MANIFEST}")

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from harness.console import people
 from pruners import STANDARD, Page, Pruner, Window, catalogue, keep_count, prune, resolve, synthetic_page
+from pruners.core.apply import calibrate
 from pruners.core.contract import Diagnostic
 from pruners.sap import with_window
 
@@ -35,7 +36,7 @@ def measure(n: int, dim: int, repeats: int, only: Sequence[str] | None = None) -
     try:
         with threadpool_limits(1):
             for method in track(resolve(names), "timing", console=people, transient=True):
-                result.append(_row(with_window(method, Window(11, 15)).calibrate(pages, STANDARD), pages))
+                result.append(_row(calibrate(with_window(method, Window(11, 15)), pages, STANDARD), pages))
     finally:
         torch.set_num_threads(threads)
     return result

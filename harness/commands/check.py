@@ -13,6 +13,9 @@ from harness.console import people, print_rows
 
 def check(
     pruner: Annotated[list[str], typer.Argument(help="A name, name(param=value), file.py, or file.py:name(…).")],
+    signal: Annotated[
+        list[str] | None, typer.Option(help="A signal that a backbone of your own gives; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
@@ -28,7 +31,7 @@ def check(
         method = with_window(method, Window(0, None))
         start = time.perf_counter()
         try:
-            proofs = check_contract(method)
+            proofs = check_contract(method, signal or ())
         except PrunerError as error:
             people.print(f"[bold red]broken[/]: {escape(str(error))}", soft_wrap=True)
             broken += 1

@@ -113,16 +113,17 @@ def evaluate(
         output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
         if mteb_results:
             output.print(f"mteb's own result files: {escape(str(mteb_results))}", soft_wrap=True)
+    for remark in found.remarks:
+        people.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
+    for method, reason in found.failures.items():
+        people.print(f"[bold red]failed[/] {escape(method)}: {escape(reason)}", soft_wrap=True)
+    if not as_json and len(found.rows) > 1:  # beside the full model something was measured
         place = shlex.quote(str(folder))
         people.print(
             f"[dim]next[/]: harness leaderboard --runs {escape(place)} --open   [dim]see it[/]\n"
             f"      harness submit {escape(place)} --submitter 'Your name'   [dim]hand it in[/]",
             soft_wrap=True,
         )
-    for remark in found.remarks:
-        people.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
-    for method, reason in found.failures.items():
-        people.print(f"[bold red]failed[/] {escape(method)}: {escape(reason)}", soft_wrap=True)
     if found.failures:
         raise typer.Exit(1)
 

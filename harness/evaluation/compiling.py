@@ -19,6 +19,7 @@ from harness.scoring.queries import tile_queries
 from harness.scoring.sweep import score_page
 from harness.workers import beside
 from pruners import Merged, Subset, Window, prune
+from pruners.core.apply import calibrate
 from pruners.core.contract import Diagnostic
 from pruners.core.errors import PruneBoardError
 from pruners.core.proving import synthetic_page
@@ -45,7 +46,7 @@ def compile_loops(methods: Sequence[Method], budgets: Sequence[float]) -> None:
         if not is_built_in(method.pruner):
             continue
         try:
-            pruner = with_window(method.pruner, Window(0, None)).calibrate([page, other], budgets)
+            pruner = calibrate(with_window(method.pruner, Window(0, None)), [page, other], budgets)
             gold = queries if isinstance(pruner, Diagnostic) else None
             results.append(prune(pruner, page, method.budgets(tuple(budgets)), queries=gold))
         except PruneBoardError:

@@ -12,6 +12,7 @@ from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Page, Pruner, Window, catalogue, require, resolve
 from pruners.adaptive import Adaptive
+from pruners.core.apply import calibrate
 from pruners.core.errors import PruneBoardError
 from pruners.sap import with_window
 
@@ -119,7 +120,7 @@ def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets
         return method
     try:
         pruner = with_window(method.pruner, window) if window else method.pruner
-        return replace(method, pruner=pruner.calibrate(pages, budgets))
+        return replace(method, pruner=calibrate(pruner, pages, budgets))
     except PruneBoardError as error:
         return replace(method, failure=str(error))
 

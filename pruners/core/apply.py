@@ -42,19 +42,26 @@ def prune(
     given = Given(page.id, seed, trial, tuple(queries) if queries is not None else None)
     before = page.original
     try:
-        result = pruner.prune(page, budgets, given)
+        result = pruner.prune(page.offering(pruner.needs), budgets, given)
     except PrunerError:
         raise
     except PruneBoardError as error:
         raise PrunerError(f"{where}: {error}") from error
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
+        hint = "" if "grid" in pruner.needs else "; if it uses page.grid, it must declare needs=('grid',)"
         raise PrunerError(
             f"{where}: failed with {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+            + (hint if isinstance(error, (TypeError, AttributeError)) else "")
         ) from error
     if page.fingerprint() != before:
         raise PrunerError(f"{where}: it wrote into the page; work on a copy (`page.vectors.clone()`)")
     return checked(pruner, page, budgets, result)
+
+
+def calibrate(pruner: Pruner, pages: Sequence[Page], budgets: Sequence[float]) -> Pruner:
+    """`pruner` after it learned from pages, of which it sees what it declared."""
+    return pruner.calibrate([page.offering(pruner.needs) for page in pages], budgets)
 
 
 def require(pruner: Pruner, available: Collection[str], giver: str) -> None:

@@ -7,7 +7,7 @@ A page carries what was captured when it was encoded and nothing of any query. P
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,6 +25,13 @@ SIGNALS = {
     "ink": "standard deviation of a patch's pixels, one row",
 }
 """The signals the built-in backbones capture. A backbone of one's own may offer others; methods ask by name."""
+
+
+class _Declared(dict[str, torch.Tensor]):
+    """The signals that a method declared. Another one is a mistake, even where the backbone has it."""
+
+    def __missing__(self, name: str) -> torch.Tensor:
+        raise PruneBoardError(f"it reads the signal {name!r} without declaring it; write needs=({name!r},)")
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,21 @@ class Page:
     def available(self) -> frozenset[str]:
         """What a pruner may need of this page: its signals, and `grid` if it has one."""
         return frozenset(self.signals) | ({"grid"} if self.grid else set())
+
+    def offering(self, needs: Collection[str]) -> Page:
+        """This page with the signals (and the grid) that a method declared, and no others; made once for each set."""
+        wanted = frozenset(needs)
+        if wanted not in self._views:
+            view = object.__new__(Page)  # the same tensors, which were checked when this page was made
+            grid = self.grid if "grid" in wanted else None
+            signals = _Declared((name, signal) for name, signal in self.signals.items() if name in wanted)
+            view.__dict__.update(id=self.id, vectors=self.vectors, grid=grid, signals=signals)
+            self._views[wanted] = view
+        return self._views[wanted]
+
+    @cached_property
+    def _views(self) -> dict[frozenset[str], Page]:
+        return {}
 
     @cached_property
     def original(self) -> tuple[int, ...]:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from .apply import prune
+from .apply import calibrate, prune
 from .contract import Diagnostic, Merged, Pruner, Subset, unit
 from .errors import PrunerError
 from .page import SIGNALS, Page
@@ -42,8 +43,8 @@ def synthetic_page(
 
 
 def hard_pages(needs: Sequence[str]) -> dict[str, Page]:
-    """Named pages that a method must get through."""
-    signals = [*SIGNALS, *(need for need in needs if need not in SIGNALS and need != "grid")]
+    """Named pages that a method must get through, with the signals that it declares."""
+    signals = [need for need in needs if need != "grid"]
     usual = synthetic_page(16, 12, signals=signals)
     same = Page("all-equal", usual.vectors[:1].repeat(60, 1), (6, 10), {s: torch.ones(LAYERS, 60) for s in signals})
     doubled = Page(
@@ -72,15 +73,17 @@ class Proof:
     counts: tuple[int, ...]
 
 
-def check_contract(pruner: Pruner) -> list[Proof]:
+def check_contract(pruner: Pruner, own_signals: Collection[str] = ()) -> list[Proof]:
     """Run `pruner` on every hard page. Raises `PrunerError` at the first broken promise, else says what it kept.
 
-    Beyond `apply.checked`: the same input gives the same output, a budget's result does not depend on which other
-    budgets were asked for, and γ = 1 of a subset method is the page itself.
+    `own_signals` are those that a backbone of one's own gives, beside the usual ones. Beyond `apply.checked`: the same
+    input gives the same output, a budget's result does not depend on which other budgets were asked for, and γ = 1 of a
+    subset method is the page itself.
     """
+    _require_known(pruner, {*SIGNALS, "grid", *own_signals})
     pages = hard_pages(pruner.needs)
     usual = pages["usual"]
-    pruner = pruner.calibrate([usual, pages["dense"]], BUDGETS)
+    pruner = calibrate(pruner, [usual, pages["dense"]], BUDGETS)
     proofs = []
     for kind, page in pages.items():
         queries = [usual.vectors[:5]] if isinstance(pruner, Diagnostic) else None
@@ -97,6 +100,18 @@ def check_contract(pruner: Pruner) -> list[Proof]:
             raise PrunerError(f"{where}: kept {together.counts[-1]} of {len(page)} vectors at budget 1; expected all")
         proofs.append(Proof(kind, len(page), tuple(len(_index(page, together, i)) for i in range(len(BUDGETS)))))
     return proofs
+
+
+def _require_known(pruner: Pruner, known: Collection[str]) -> None:
+    """A misspelt signal would only be noticed when a backbone does not have it."""
+    for need in pruner.needs:
+        if need not in known:
+            near = difflib.get_close_matches(need, known, n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise PrunerError(
+                f"pruner {str(pruner)!r} needs {need!r}, which no backbone here gives. {hint}There are "
+                f"{', '.join(sorted(known))}; name one that a backbone of your own gives with --signal {need}"
+            )
 
 
 def _index(page: Page, result: Subset | Merged, i: int) -> torch.Tensor:

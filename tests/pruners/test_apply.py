@@ -88,7 +88,7 @@ def _write_a_signal(page: Page) -> None:
 
 @pytest.mark.parametrize("write", [_write_in_place, _write_through_numpy, _write_a_signal])
 def test_a_pruner_that_writes_into_the_page_is_caught(page: Page, write) -> None:
-    @scorer("writer")
+    @scorer("writer", needs=("eos",))
     def writer(page):
         write(page)
         return page.vectors[:, 1]

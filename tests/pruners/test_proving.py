@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pruners import PrunerError, check_contract, parse, reducer, scorer
+from pruners import PrunerError, check_contract, parse, prune, reducer, scorer, synthetic_page
 
 
 def test_a_pruner_that_keeps_state_is_caught() -> None:
@@ -47,7 +47,37 @@ def test_a_signal_of_ones_own_is_made_up_too() -> None:
     def by_colour(page):
         return page.signals["colour"][0]
 
-    assert [proof.counts[-1] for proof in check_contract(by_colour())] == [192, 1, 2, 97, 60, 384, 1024]
+    assert [proof.counts[-1] for proof in check_contract(by_colour(), ["colour"])] == [192, 1, 2, 97, 60, 384, 1024]
+
+
+def test_a_misspelt_signal_is_no_signal() -> None:
+    @scorer("misspelt", needs=("indegre",))
+    def misspelt(page):
+        return page.signals["indegre"][0]
+
+    with pytest.raises(PrunerError, match=r"needs 'indegre', which no backbone here gives. Did you mean 'indegree'\?"):
+        check_contract(misspelt())
+
+
+def test_a_signal_that_was_not_declared_is_not_there() -> None:
+    @scorer("greedy", needs=("eos",))
+    def greedy(page):
+        return page.signals["eos"][0] + page.signals["ink"][0]
+
+    with pytest.raises(PrunerError, match=r"'greedy'.* reads the signal 'ink' without declaring it; write needs="):
+        check_contract(greedy())
+    with pytest.raises(PrunerError, match="reads the signal 'ink'"):
+        prune(greedy(), synthetic_page(4, 4), [0.5])
+
+
+def test_a_grid_that_was_not_declared_is_not_there() -> None:
+    @scorer("by_row")
+    def by_row(page):
+        rows, cols = page.grid
+        return torch.arange(rows * cols)
+
+    with pytest.raises(PrunerError, match=r"if it uses page.grid, it must declare needs=\('grid',\)"):
+        check_contract(by_row())
 
 
 @pytest.mark.parametrize("text", ["random", "kmeans", "tome", "voronoi", "docpruner", "oracle"])

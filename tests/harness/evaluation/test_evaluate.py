@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from toy import CRASHING
+from typer.testing import CliRunner
 
+from harness.cli import app
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, Places, evaluate
 from harness.progress import quiet
@@ -173,6 +175,15 @@ def a_writer(page):
         signal.neg_()
     return page.vectors[:, 0]
 """
+
+
+def test_a_failure_stands_above_the_line_that_says_hand_it_in(toy, tmp_path: Path) -> None:
+    (tmp_path / "crashing.py").write_text(CRASHING)
+    options = ["--backbone", toy.backbone, "--benchmark", toy.benchmark, "--store", str(toy.folder / "stores")]
+    methods = ["--pruner", str(tmp_path / "crashing.py"), "--pruner", "eos", "--workers", "1"]
+    result = CliRunner().invoke(app, ["evaluate", *options, *methods, "--out", str(tmp_path / "run"), "--quiet"])
+    assert result.exit_code == 1
+    assert 0 < result.stderr.index("failed crashing") < result.stderr.index("hand it in")
 
 
 def test_a_method_that_writes_into_pages_is_named_and_harms_no_other(toy, tmp_path: Path) -> None:

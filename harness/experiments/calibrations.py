@@ -48,7 +48,8 @@ def calibration_robustness(lab: Lab) -> Outcome:
     s = lab.settings
     seeds = range(s.seed, s.seed + s.seeds)
     sources = [_first(lab, seeds), _second(lab)]
-    rows, notes = [], []
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
     for source in sources:
         for size in source.sizes(s.sizes):
             for seed in seeds:

@@ -35,7 +35,7 @@ from pruners.core.errors import PruneBoardError
 BUDGETS = (1.0, *sorted(STANDARD, reverse=True))
 TOP = 5
 WARM_UP = 5
-PATIENCE = 20_000  # ms that an engine, other than numpy, may answer queries at one budget
+PATIENCE = 10_000  # ms that an engine, other than numpy, may answer queries at one budget
 PAPER_INDEX = "3,006 pages x 1,024 vectors x 128 x 2 bytes = 788,004,864 bytes = 751.5 MiB"
 
 

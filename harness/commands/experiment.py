@@ -30,7 +30,7 @@ def experiment(
     pairs: Annotated[int | None, typer.Option(help="Calibration pairs. Default: 500.")] = None,
     sizes: Annotated[str | None, typer.Option(help="N of calibration-robustness: 50,100,200,500,1000.")] = None,
     lambdas: Annotated[str | None, typer.Option(help="λ of docpruner-native: -0.5,-0.25,0,0.5,1,1.5.")] = None,
-    tokens: Annotated[str | None, typer.Option(help="Lengths of peak-memory: 1024,3072,6144.")] = None,
+    tokens: Annotated[str | None, typer.Option(help="Visual tokens of peak-memory: 1024,3072,6144.")] = None,
     trials: Annotated[int | None, typer.Option(help="Seeds of stochastic methods. Default: as each says.")] = None,
     timed_pages: Annotated[int | None, typer.Option(help="Pages that pruning-latency times. Default: 64.")] = None,
     timed_queries: Annotated[int | None, typer.Option(help="Queries storage-retrieval times. Default: all.")] = None,

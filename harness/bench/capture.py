@@ -1,7 +1,7 @@
 """What capturing attention costs: four ways over the same random decoder, each measured in a process of its own.
 
-The decoder is Qwen2-VL's (12 layers, hidden 512, 8 heads, 2 key-value heads), fed one page: all tokens visual except a
-prompt. The vision tower is left out, since all ways run it alike and it would only flatter the ratios.
+The decoder (`decoder.py`) is a small one of Qwen2-VL's kind, or has the shape of a backbone's. It is fed one page: all
+tokens visual except a prompt. Memory is the process's peak on the CPU, and what torch allocated on CUDA.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from harness.bench.decoder import QWEN2_VL, Decoder
 from harness.progress import Progress, quiet
 from pruners.core.errors import PruneBoardError
 
 LENGTHS, LONG = (1024, 3072, 6144), 12288
-LAYERS, HIDDEN, HEADS, KV_HEADS, MLP = 12, 512, 8, 2, 1408
 PROMPT = 14
 WARM_UP = 256
 WAYS = {
@@ -33,7 +33,7 @@ CLOSE = ["sdpa", "ours"]
 COLUMNS = {
     "tokens": "tokens",
     "way": "way",
-    "seconds": "CPU s",
+    "seconds": "seconds",
     "seconds_ratio": "x",
     "peak_mb": "peak MB",
     "peak_mb_ratio": "x",
@@ -43,23 +43,26 @@ COLUMNS = {
 }
 
 
-def measure(lengths: Sequence[int], *, repeats: int, threads: int, progress: Progress = quiet) -> list[dict[str, Any]]:
+def measure(
+    lengths: Sequence[int], *, repeats: int, threads: int, progress: Progress = quiet, decoder: Decoder = QWEN2_VL
+) -> list[dict[str, Any]]:
     """One row a length and way, with ratios to plain SDPA.
 
     Plain SDPA and ours alternate `repeats` times and the fastest of each counts, so that a machine busy with other
     things treats them alike; the eager ways are far behind and run once.
     """
     rows = []
+    weights = decoder.weight_bytes()
     with progress("measurements", total=len(lengths) * (2 * repeats + len(WAYS) - 2), done=0) as advance:
         for tokens in lengths:
             runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
             notes: dict[str, str] = {}
             for way in [*CLOSE * repeats, *(way for way in WAYS if way not in CLOSE)]:
-                need, free = _memory_needed(way, tokens), _free_memory()
+                need, free = weights + _memory_needed(decoder, way, tokens), _free_memory(decoder.device)
                 if need > 0.85 * free:
                     notes[way] = f"not run: needs about {need / 2**30:.0f} GB of {free / 2**30:.0f} GB free"
                 else:
-                    runs[way].append(_in_own_process(way, tokens, threads))
+                    runs[way].append(_in_own_process(decoder, way, tokens, threads))
                 advance(1)
             for way, title in WAYS.items():
                 row: dict[str, Any] = {"tokens": tokens, "way": title}
@@ -80,30 +83,18 @@ def _summary(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     }
 
 
-def run_one(way: str, tokens: int, threads: int) -> dict[str, float]:
-    """Build the decoder and run it once, one way: CPU seconds of the pass, and the peak of the process."""
+def run_one(decoder: Decoder, way: str, tokens: int, threads: int) -> dict[str, float]:
+    """Build the decoder and run it once, one way: seconds of the pass, and the peak of memory."""
     import torch
-    from transformers import Qwen2VLTextConfig
-    from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel
 
     from harness.backbones import probe
 
     if threads:
         torch.set_num_threads(threads)
-    torch.manual_seed(0)
-    config = Qwen2VLTextConfig(
-        vocab_size=64,
-        hidden_size=HIDDEN,
-        intermediate_size=MLP,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        num_key_value_heads=KV_HEADS,
-        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]},
-    )
-    config._attn_implementation = "eager" if way.startswith("eager") else "sdpa"
-    model = Qwen2VLTextModel(config).eval()
-    embeddings = torch.randn(1, tokens, HIDDEN)
-    visual = torch.ones(1, tokens, dtype=torch.bool)
+    model = decoder.build("eager" if way.startswith("eager") else "sdpa")
+    like = {"device": decoder.device, "dtype": next(model.parameters()).dtype}
+    embeddings = torch.randn(1, tokens, decoder.hidden, **like)
+    visual = torch.ones(1, tokens, dtype=torch.bool, device=decoder.device)
     visual[:, :4] = visual[:, 4 - PROMPT :] = False
     if way == "ours":
         probe.register()
@@ -123,28 +114,65 @@ def run_one(way: str, tokens: int, threads: int) -> dict[str, float]:
     def forward(length: int) -> None:
         page, seen = embeddings[:, :length], visual[:, :length]
         sums.clear()
+        inputs: dict[str, Any] = {"inputs_embeds": page, "use_cache": False}
+        if decoder.bidirectional:
+            inputs["attention_mask"] = _every_pair(length, like, eager=way.startswith("eager"))
         if way == "ours":
             with probe.capturing(seen, torch.ones_like(seen)) as recorder:
-                model(inputs_embeds=page, use_cache=False)
-            recorder.signals(LAYERS)
+                model(**inputs)
+            recorder.signals(decoder.layers)
         elif way == "eager-all":
-            for attention in model(inputs_embeds=page, use_cache=False, output_attentions=True).attentions:
+            for attention in model(**inputs, output_attentions=True).attentions:
                 sums.append(attention[0][:, seen[0]][:, :, seen[0]].sum(1).mean(0))
         else:
-            model(inputs_embeds=page, use_cache=False)
+            model(**inputs)
 
     with torch.inference_mode():
         forward(min(tokens, WARM_UP))
-        before = _resident_mb("VmRSS")
-        started = time.process_time()
+        meter = _CudaMeter(decoder.device) if decoder.device.startswith("cuda") else _ProcessMeter()
         forward(tokens)
-        seconds = time.process_time() - started
-    peak = _resident_mb("VmHWM")
-    return {"seconds": round(seconds, 3), "peak_mb": round(peak, 1), "extra_mb": round(peak - before, 1)}
+        return meter.read()
 
 
-def _in_own_process(way: str, tokens: int, threads: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "harness.bench.capture", way, str(tokens), str(threads)]
+def _every_pair(length: int, like: dict[str, Any], eager: bool) -> Any:
+    """The mask of a page whose tokens all see each other: true everywhere; eager attention adds it, so zeros there."""
+    import torch
+
+    shape = (1, 1, length, length)
+    return torch.zeros(shape, **like) if eager else torch.ones(shape, dtype=torch.bool, device=like["device"])
+
+
+class _ProcessMeter:
+    """CPU seconds, and the largest this process has been: with its model and libraries, and above that."""
+
+    def __init__(self) -> None:
+        self.before, self.started = _resident_mb("VmRSS"), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        seconds, peak = time.process_time() - self.started, _resident_mb("VmHWM")
+        return {"seconds": round(seconds, 3), "peak_mb": round(peak, 1), "extra_mb": round(peak - self.before, 1)}
+
+
+class _CudaMeter:
+    """Seconds until the device is done, and the most that torch had allocated on it. Not run by the project's tests."""
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self.cuda, self.device = torch.cuda, device
+        self.cuda.synchronize(device)
+        self.cuda.reset_peak_memory_stats(device)
+        self.before, self.started = self.cuda.memory_allocated(device), time.perf_counter()
+
+    def read(self) -> dict[str, float]:
+        self.cuda.synchronize(self.device)
+        seconds, peak = time.perf_counter() - self.started, self.cuda.max_memory_allocated(self.device)
+        extra = (peak - self.before) / 2**20
+        return {"seconds": round(seconds, 3), "peak_mb": round(peak / 2**20, 1), "extra_mb": round(extra, 1)}
+
+
+def _in_own_process(decoder: Decoder, way: str, tokens: int, threads: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "harness.bench.capture", str(decoder), way, str(tokens), str(threads)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         last = result.stderr.strip().splitlines()[-1:] or [f"exit status {result.returncode}"]
@@ -152,13 +180,17 @@ def _in_own_process(way: str, tokens: int, threads: int) -> dict[str, float]:
     return json.loads(result.stdout)
 
 
-def _memory_needed(way: str, tokens: int) -> int:
+def _memory_needed(decoder: Decoder, way: str, tokens: int) -> int:
     """A rough floor, to refuse what would bring the machine down: float32 maps of all heads."""
-    one_map = HEADS * tokens**2 * 4
-    return {"eager-all": (LAYERS + 3) * one_map, "eager-layer": 4 * one_map}.get(way, 0)
+    one_map = decoder.heads * tokens**2 * 4
+    return {"eager-all": (decoder.layers + 3) * one_map, "eager-layer": 4 * one_map}.get(way, 0)
 
 
-def _free_memory() -> int:
+def _free_memory(device: str) -> int:
+    if device.startswith("cuda"):
+        import torch
+
+        return torch.cuda.mem_get_info(device)[0]
     return int(_proc("/proc/meminfo", "MemAvailable") * 2**20)
 
 
@@ -178,4 +210,5 @@ def _proc(path: str, field: str) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run_one(sys.argv[1], *(int(value) for value in sys.argv[2:]))))
+    shape, chosen_way, *numbers = sys.argv[1:]
+    print(json.dumps(run_one(Decoder.parse(shape), chosen_way, *map(int, numbers))))

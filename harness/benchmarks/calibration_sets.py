@@ -1,26 +1,23 @@
 """Calibration sets for real backbones: pairs of the ColPali training corpus, and a second distribution to compare with.
 
-The first is the SAP paper's (500 pairs, seed 42); the second is its Appendix's, 100 pairs of each of five ViDoRe v1
-tasks, whose pages are evaluated pages of v1: an evaluation on these tasks refuses it.
+The first is the SAP paper's (500 pairs, seed 42); `colpali-train(pairs=1000,seed=7)` draws others. The second is its
+Appendix's, 100 pairs of each of five ViDoRe v1 tasks, whose pages are evaluated pages of v1: an evaluation on these
+tasks refuses it.
 """
 
 from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
-import random
+from collections.abc import Iterable
 from pathlib import Path
 
-import datasets
-
-from harness.benchmarks.content import content_hashes, file_hash
-from harness.benchmarks.embedded import BenchmarkError
-from harness.benchmarks.folder import Benchmark, decode_page
-from harness.benchmarks.known import COLPALI_TRAIN, V1_MIX
-from harness.benchmarks.mteb_tasks import load_task, loaded_revision, stored_bytes
+from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.known import COLPALI_TRAIN, V1_MIX, training_draw
+from harness.benchmarks.mteb_tasks import load_task
 from harness.benchmarks.parts import SEED, join, sample_pairs
+from harness.benchmarks.training_corpus import TRAINING_CORPUS, TrainingCorpus, open_corpus
 
-TRAINING_CORPUS = "vidore/colpali_train_set"
 PAIRS = 500
 MIX = ("VidoreArxivQA", "VidoreDocVQA", "VidoreInfoVQA", "VidoreTabfquad", "VidoreTatdqa")
 MIX_PAIRS = 100
@@ -30,33 +27,19 @@ def load_calibration_set(name: str) -> Benchmark:
     """A calibration set by its name."""
     if name == V1_MIX:
         return join([sample_pairs(task, MIX_PAIRS) for part in MIX for task in load_task(f"{part}Retrieval")], V1_MIX)
-    return colpali_train()
+    return colpali_train(**(training_draw(name) or {}))
 
 
-def colpali_train(path: str | Path = TRAINING_CORPUS, pairs: int = PAIRS, seed: int = SEED) -> Benchmark:
-    """Pairs drawn from the ColPali training corpus. All of it is fetched first (tens of gigabytes)."""
-    try:
-        rows = datasets.load_dataset(str(path), split="train")
-    except (ConnectionError, OSError, ValueError) as error:
-        raise BenchmarkError(
-            f"{COLPALI_TRAIN} cannot be loaded: {path} is not in the local cache and could not be fetched "
-            f"({type(error).__name__}); fetch it where there is a network, or calibrate on pages of your own"
-        ) from error
-    asked = [i for i, text in enumerate(rows["query"]) if text and text.strip()]
-    drawn = sorted(random.Random(seed).sample(asked, min(pairs, len(asked))))
-    chosen = rows.select(drawn).cast_column("image", datasets.Image(decode=False))
-    ids = tuple(f"train-{i}" for i in drawn)
-    files = tuple(file_hash(stored_bytes(row["image"]) or b"") for row in chosen)
-    queries = dict(zip(ids, chosen["query"], strict=True))
-    qrels = {page: {page: 1} for page in ids}
-    return Benchmark(
-        name=COLPALI_TRAIN,
-        page_ids=ids,
-        image=lambda i: decode_page(ids[i], stored_bytes(chosen[i]["image"])),
-        queries=queries,
-        qrels=qrels,
-        file_hashes=files,
-        content=content_hashes(ids, files, queries, {}, qrels),
-        dropped_queries=len(rows) - len(asked),
-        revision=loaded_revision(rows),
-    )
+def colpali_train(
+    path: str | Path = TRAINING_CORPUS, pairs: int = PAIRS, seed: int = SEED, revision: str | None = None
+) -> Benchmark:
+    """Pairs drawn from the ColPali training corpus."""
+    corpus = open_corpus(path, revision)
+    return corpus.benchmark(COLPALI_TRAIN, corpus.draw(pairs, seed))
+
+
+def all_draws(corpus: TrainingCorpus, sizes: Iterable[int], seeds: Iterable[int]) -> Benchmark:
+    """Every pair that a draw of one of these sizes by one of these seeds has, once: for many draws at the same time."""
+    seeds = list(seeds)
+    rows = {row for size in sizes for seed in seeds for row in corpus.draw(size, seed)}
+    return corpus.benchmark(f"{COLPALI_TRAIN}-draws", sorted(rows))

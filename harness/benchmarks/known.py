@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pruners.core.errors import PruneBoardError
+
 MANIFEST = Path(__file__).with_name("known.json")
 COLPALI_TRAIN, V1_MIX = "colpali-train", "vidore-v1-mix"
 CALIBRATION_SETS = {
@@ -21,6 +23,7 @@ CALIBRATION_SETS = {
     V1_MIX: "100 pairs of each of five ViDoRe v1 tasks, seed 42",
 }
 """Sets to calibrate real backbones on; `harness/benchmarks/calibration_sets.py` reads them."""
+_DRAW = re.compile(rf"{COLPALI_TRAIN}(?:\((?P<options>[^()]*)\))?")
 
 
 @lru_cache(maxsize=1)
@@ -39,6 +42,29 @@ def selectors() -> list[str]:
     """Every name that can be typed after `--benchmark` and is read through mteb."""
     facts = known()
     return [*facts["benchmarks"], *CALIBRATION_SETS, *facts["tasks"]]
+
+
+def training_draw(selector: str) -> dict[str, Any] | None:
+    """What `colpali-train(pairs=1000,seed=7)` asks for; nothing in particular by `colpali-train` alone.
+
+    None if it is not about the training corpus.
+    """
+    match = _DRAW.fullmatch(selector.strip())
+    if match is None:
+        return None
+    found: dict[str, Any] = {}
+    for option in filter(None, (part.strip() for part in (match["options"] or "").split(","))):
+        name, _, value = (part.strip() for part in option.partition("="))
+        if name in ("path", "revision") and value:
+            found[name] = value
+        elif name in ("pairs", "seed") and value.isdigit() and (name, int(value)) != ("pairs", 0):
+            found[name] = int(value)
+        else:
+            raise PruneBoardError(
+                f"{selector!r}: {option!r} is not understood; write {COLPALI_TRAIN}(pairs=1000,seed=7), "
+                "path=… for a folder with its files, or revision=… for another commit"
+            )
+    return found
 
 
 def differences(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.benchmarks.embedded import CALIBRATION, EMBEDDED, NAMES, BenchmarkError, data_set_folders, data_sets
 from harness.benchmarks.folder import Benchmark, read_folder
-from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, task_names
+from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, task_names, training_draw
 
 HELD_OUT, REST = "held-out", "rest"
 
@@ -49,7 +49,7 @@ def load_suite(selector: str) -> Suite:
         from harness.benchmarks.mteb_tasks import load_task
 
         return Suite(selector, tuple(part for name in names for part in load_task(name)), COLPALI_TRAIN)
-    if selector in CALIBRATION_SETS:
+    if selector in CALIBRATION_SETS or training_draw(selector) is not None:
         from harness.benchmarks.calibration_sets import load_calibration_set
 
         return Suite(selector, (load_calibration_set(selector),))

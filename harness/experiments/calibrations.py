@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from harness import paper
+from harness.benchmarks.known import training_draw
 from harness.calibration.data import calibration_task, draw, gold_pairs
 from harness.calibration.window import choose_window, mean_retention, pair_retention
 from harness.experiments.figures import legend, looks, panels
@@ -18,68 +20,79 @@ from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.windows import snap
 from harness.store.reader import Store
+from pruners.core.errors import PruneBoardError
 
 OF_EACH = 100  # pairs drawn from each evaluated data set for the second distribution
 DATA_SETS = 5
 
 
+@dataclass(frozen=True)
+class Source:
+    """A distribution of calibration pairs. Ratios of every pair are computed once; a draw is a mean over some."""
+
+    name: str
+    pool: int
+    """Pairs that draws are made from. A draw of all of them is the same for every seed, and says nothing."""
+    ratios: np.ndarray
+    """Score Retention `[pairs, layers]` of the pairs that some draw has."""
+    draw: Callable[[int, int], list[int]]
+    """Size and seed -> rows of `ratios`."""
+    origin: str
+
+    def sizes(self, wanted: Sequence[int]) -> list[int]:
+        return [size for size in wanted if size < self.pool]
+
+
 def calibration_robustness(lab: Lab) -> Outcome:
-    """Every pair's ratios are computed once; each draw of N pairs is a mean over some of them."""
-    s, name = lab.settings, lab.backbone.card.name
-    sources = {
-        lab.calibration.name: _ratios(
-            lab, [(lab.calibration_store, gold_pairs(lab.calibration, lab.calibration_store))]
-        )
-    }
-    second, ratios = _second(lab)
-    sources[second] = ratios
+    """The window that each seed chooses from N pairs, as layers and snapped to the nearest of the nine windows."""
+    s = lab.settings
+    seeds = range(s.seed, s.seed + s.seeds)
+    sources = [_first(lab, seeds), _second(lab)]
     rows: list[dict[str, Any]] = []
-    notes = []
-    for source, pairs in sources.items():
-        for size in [n for n in s.sizes if n <= len(pairs)] or [len(pairs)]:
-            for seed in range(s.seed, s.seed + s.seeds):
-                curve, _ = mean_retention(pairs[draw(range(len(pairs)), size, seed)])
-                choice = choose_window(curve)
-                rows.append(
-                    {
-                        "distribution": source,
-                        "pairs": size,
-                        "seed": seed,
-                        "l_star": choice.boundary,
-                        "window": str(choice.window),
-                        "snap": snap(choice.window, len(curve)),
-                        "empty_suffix": choice.empty_suffix,
-                    }
-                )
-        if too_large := [n for n in s.sizes if n > len(pairs)]:
-            notes.append(f"{source} has {len(pairs)} pairs: N = {', '.join(map(str, too_large))} left out")
+    notes: list[str] = []
+    for source in sources:
+        for size in source.sizes(s.sizes):
+            for seed in seeds:
+                choice = choose_window(mean_retention(source.ratios[source.draw(size, seed)])[0])
+                row = {"distribution": source.name, "pool": source.pool, "pairs": size, "seed": seed}
+                own = {"l_star": choice.boundary, "window": str(choice.window), "empty_suffix": choice.empty_suffix}
+                rows.append({**row, **own, "snap": snap(choice.window, len(choice.curve))})
+        notes += _notes(source, s.sizes)
+    if not rows:
+        raise PruneBoardError(f"no draw can be made: {'; '.join(notes)}. Give smaller --sizes, or more pairs")
     facts: dict[str, Any] = {
         "agreement": _agreement(rows),
-        "window_of_all_pairs": {n: _window(r) for n, r in sources.items()},
+        "window_of_all_pairs": {source.name: _window(source.ratios) for source in sources},
+        "distributions": {source.name: source.origin for source in sources},
     }
-    if (said := paper.printed()["calibration_robustness"]) and (key := paper.MODELS.get(name)):
-        facts["paper"] = dict(zip(map(str, said["sizes"]), said[key], strict=True))
+    if _is_training(lab) and (key := paper.MODELS.get(lab.backbone.card.name)):
+        said = paper.printed()["calibration_robustness"]
+        facts["paper_snapped"] = dict(zip(map(str, said["sizes"]), said[key], strict=True))
+    shown = [source for source in sources if source.sizes(s.sizes)]
 
     def draw_figure(figure: Figure) -> None:
-        places = panels(figure, list(sources))
-        windows = sorted({row["window"] for row in rows}, key=lambda w: [int(n) for n in w.split("-")])
+        places = panels(figure, [source.name for source in shown])
+        windows = sorted({row["snap"] for row in rows}, key=lambda w: [int(n) for n in w.split("-")])
         look = looks(windows)
-        for axes, source in zip(places, sources, strict=True):
-            sizes = sorted({row["pairs"] for row in rows if row["distribution"] == source})
+        for axes, source in zip(places, shown, strict=True):
+            sizes = source.sizes(s.sizes)
             below = np.zeros(len(sizes))
             for window in windows:
-                counts = np.array([_count(rows, source, size, window) for size in sizes], np.float64)
+                counts = np.array([_count(rows, source.name, size, window) for size in sizes], np.float64)
                 kind = look[window]
-                options: dict[str, Any] = {
-                    "color": kind.color,
-                    "hatch": kind.hatch,
-                    "edgecolor": "white",
-                    "label": f"layers {window}",
-                }
-                axes.bar(range(len(sizes)), counts, 0.7, bottom=below, **options)
+                axes.bar(
+                    range(len(sizes)),
+                    counts,
+                    0.7,
+                    bottom=below,
+                    color=kind.color,
+                    hatch=kind.hatch,
+                    edgecolor="white",
+                    label=f"{window.replace('-', '–')} % of depth",
+                )
                 below += counts
             axes.set_xticks(range(len(sizes)), [str(size) for size in sizes])
-            axes.set_xlabel("calibration pairs N")
+            axes.set_xlabel(f"calibration pairs N, of {source.pool:,}")
             axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         places[0].set_ylabel("seeds that choose a window [count]")
         legend(figure, places[0])
@@ -88,7 +101,64 @@ def calibration_robustness(lab: Lab) -> Outcome:
     return Outcome(rows, {**columns, "snap": "snap %"}, draw_figure, facts, notes)
 
 
-def _second(lab: Lab) -> tuple[str, np.ndarray]:
+def _is_training(lab: Lab) -> bool:
+    name = lab.settings.calibration or lab.suite.calibration
+    return name is not None and training_draw(name) is not None
+
+
+def _first(lab: Lab, seeds: Sequence[int]) -> Source:
+    """The calibration set. Of the training corpus every draw is made anew, from all of it."""
+    if not _is_training(lab):
+        return _whole(
+            lab, lab.calibration.name, lab.calibration_store, gold_pairs(lab.calibration, lab.calibration_store)
+        )
+    from harness.benchmarks.calibration_sets import all_draws
+    from harness.benchmarks.training_corpus import open_corpus
+
+    s = lab.settings
+    asked = training_draw(s.calibration or lab.suite.calibration or "") or {}
+    corpus = open_corpus(**{name: asked[name] for name in ("path", "revision") if name in asked})
+    task = all_draws(corpus, [size for size in s.sizes if size < len(corpus.asked)], seeds)
+    store = lab.store(task)
+    ratios = _ratios(lab, [(store, gold_pairs(task, store))])
+    place = {int(page.removeprefix("train-")): i for i, page in enumerate(task.page_ids)}
+    found = f"revision {corpus.revision or 'unknown (a folder)'}; {len(task.page_ids)} pairs in all draws"
+    return Source(
+        "colpali-train",
+        len(corpus.asked),
+        ratios,
+        lambda size, seed: [place[row] for row in corpus.draw(size, seed)],
+        f"each draw is colpali-train(pairs=N,seed=…), from {len(corpus.asked)} pairs of the corpus; {found}",
+    )
+
+
+def _whole(lab: Lab, name: str, store: Store, pairs: list[tuple[int, int]]) -> Source:
+    """All pairs of a set that one has are the pool."""
+    ratios = _ratios(lab, [(store, pairs)])
+    return Source(name, len(ratios), ratios, _from(ratios), f"draws from all of its {len(ratios)} pairs")
+
+
+def _from(ratios: np.ndarray) -> Callable[[int, int], list[int]]:
+    return lambda size, seed: draw(range(len(ratios)), size, seed)
+
+
+def _notes(source: Source, sizes: Sequence[int]) -> list[str]:
+    """What was not done and why, and where seeds agree because they share their pairs."""
+    notes = []
+    if too_large := [size for size in sizes if size >= source.pool]:
+        notes.append(
+            f"{source.name} has {source.pool} pairs: N = {', '.join(map(str, too_large))} left out, since every seed "
+            "would draw the same pairs"
+        )
+    if close := [size for size in source.sizes(sizes) if 2 * size > source.pool]:
+        notes.append(
+            f"{source.name}: two draws of N = {', '.join(map(str, close))} out of {source.pool} have more than half "
+            "of their pairs in common, so that agreement says less"
+        )
+    return notes
+
+
+def _second(lab: Lab) -> Source:
     """The second distribution: a data set that was named, or pairs of the evaluated data sets.
 
     The latter is the paper's own first distribution. It only asks where the window would be; no evaluation uses it.
@@ -97,12 +167,14 @@ def _second(lab: Lab) -> tuple[str, np.ndarray]:
     if s.second_calibration:
         task = calibration_task(s.second_calibration)
         store = lab.store(task)
-        return task.name, _ratios(lab, [(store, gold_pairs(task, store))])
+        return _whole(lab, task.name, store, gold_pairs(task, store))
     parts = []
     for task in lab.suite.tasks[:DATA_SETS]:
         store = lab.evaluated[task.name]
         parts.append((store, draw(gold_pairs(task, store), OF_EACH, s.seed)))
-    return f"{len(parts)} evaluated data sets", _ratios(lab, parts)
+    ratios = _ratios(lab, parts)
+    origin = f"draws from {len(ratios)} pairs: at most {OF_EACH} of each of {len(parts)} evaluated data sets"
+    return Source(f"{len(parts)} evaluated data sets", len(ratios), ratios, _from(ratios), origin)
 
 
 def _ratios(lab: Lab, parts: Sequence[tuple[Store, list[tuple[int, int]]]]) -> np.ndarray:
@@ -119,14 +191,18 @@ def _window(ratios: np.ndarray) -> str:
 
 
 def _agreement(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The most frequent window of each distribution and size, and how many seeds chose it."""
+    """The most frequent window of each distribution and size, and how many seeds chose it: snapped, as the paper counts
+    them, and in layers."""
     found = []
     for source, size in dict.fromkeys((row["distribution"], row["pairs"]) for row in rows):
-        here = [row["window"] for row in rows if (row["distribution"], row["pairs"]) == (source, size)]
-        window, count = Counter(here).most_common(1)[0]
-        found.append({"distribution": source, "pairs": size, "window": window, "agree": f"{count}/{len(here)}"})
+        here = [row for row in rows if (row["distribution"], row["pairs"]) == (source, size)]
+        row: dict[str, Any] = {"distribution": source, "pairs": size}
+        for what, agree in (("snap", "agree_snapped"), ("window", "agree_exact")):
+            window, count = Counter(r[what] for r in here).most_common(1)[0]
+            row |= {what: window, agree: f"{count}/{len(here)}"}
+        found.append(row)
     return found
 
 
 def _count(rows: Sequence[dict[str, Any]], source: str, size: int, window: str) -> int:
-    return sum((row["distribution"], row["pairs"], row["window"]) == (source, size, window) for row in rows)
+    return sum((row["distribution"], row["pairs"], row["snap"]) == (source, size, window) for row in rows)

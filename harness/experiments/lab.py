@@ -55,9 +55,13 @@ class Settings:
     sizes: tuple[int, ...] = (50, 100, 200, 500, 1000)
     seeds: int = 5
     lambdas: tuple[float, ...] = (-0.5, -0.25, 0.0, 0.5, 1.0, 1.5)
-    tokens: tuple[int, ...] = (1024, 3072, 6144)
+    tokens: tuple[int, ...] | None = None
+    """Visual tokens of peak-memory; None: the paper's for its backbone on a GPU, else three lengths."""
     timed_pages: int = 64
-    timed_queries: int = 200
+    timed_queries: int | None = None
+    """Queries that storage-retrieval times; None: all. Every query counts for its quality."""
+    pruner: str = "sap"
+    """The method that storage-retrieval indexes."""
     seed: int = SEED
     device: str | None = None
     dtype: str | None = None

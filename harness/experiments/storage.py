@@ -1,137 +1,171 @@
-"""Index size, load time, latency and throughput by budget, on the union of all pages of a benchmark."""
+"""Index size, load time, latency and throughput by budget, on all pages of a benchmark as one corpus."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 
 from harness import paper
+from harness.backbones.base import choose_device
 from harness.calibration.data import draw
-from harness.experiments.engines import Engine, available
+from harness.evaluation.methods import Method
+from harness.experiments import labels
+from harness.experiments.engines import TORCH, Engine, available, disk_bytes
 from harness.experiments.figures import legend, line, looks, panels
 from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
+from harness.experiments.ready import ready
+from harness.experiments.union import Union, union
 from harness.metrics.aggregate import retention
 from harness.metrics.ranking import Evaluator
-from pruners import STANDARD, prune
-from pruners.core.contract import Subset
-from pruners.sap import sap
+from harness.scoring.queries import tile_queries, tile_tokens
+from harness.scoring.sweep import score_page
+from harness.scoring.torch_sweep import GPU_TILE_TOKENS
+from pruners import STANDARD, Diagnostic, Merged, Page, Subset, prune
+from pruners.core.errors import PruneBoardError
 
-BUDGETS = (*STANDARD, 1.0)
+BUDGETS = (1.0, *sorted(STANDARD, reverse=True))
 TOP = 5
 WARM_UP = 5
-PATIENCE = 20_000  # ms of answering queries
+PATIENCE = 10_000  # ms that an engine, other than numpy, may answer queries at one budget
+PAPER_INDEX = "3,006 pages x 1,024 vectors x 128 x 2 bytes = 788,004,864 bytes = 751.5 MiB"
 
 
 @dataclass(frozen=True)
-class Union:
-    """All pages of a benchmark as one corpus, pruned by SAP at every budget; and some of its queries."""
+class Indexed:
+    """What is indexed at each budget, in float16, and how well it ranks."""
 
     pages: dict[float, list[np.ndarray]]
-    page_ids: list[str]
-    queries: list[np.ndarray]
-    query_ids: list[str]
-    qrels: dict[str, dict[str, int]]
+    ndcg: dict[float, float]
+    quantised: bool
+
+    def vectors(self, budget: float) -> int:
+        return sum(map(len, self.pages[budget]))
 
 
 def storage_retrieval(lab: Lab) -> Outcome:
-    """Every engine at every budget: written, loaded, asked; rankings are compared with those of numpy."""
-    union = _union(lab)
-    engines, missing = available()
+    """Every engine at every budget: written, loaded, asked. All queries count for quality, whatever was timed."""
+    device = choose_device(lab.settings.device)
+    corpus = union(lab.suite.tasks, lab.evaluated)
+    method = _method(lab)
+    indexed = _index(lab, corpus, method, device)
+    timed = [corpus.queries[i].numpy() for i in _timed_queries(lab, corpus)]
+    engines, missing = available(device)
     rows: list[dict[str, Any]] = []
-    quality: dict[float, float] = {}
-    with lab.progress("engines", total=len(engines) * len(BUDGETS), done=0) as advance:
-        for budget in sorted(BUDGETS, reverse=True):
+    with lab.progress("engines", total=len(engines) * len(BUDGETS) * len(timed), done=0) as advance:
+        for budget in BUDGETS:
             truth: list[list[int]] = []
             for name, engine in engines.items():
-                row, answers = _measure(lab.folder / "indexes", engine, union.pages[budget], union.queries)
-                truth = truth or answers
+                advance(0, note=f"{name}, γ = {budget:g}")
+                found, answers = _measure(lab.folder / "indexes", engine, indexed.pages[budget], timed, advance)
+                truth = truth or answers  # numpy is the first, and answers all
                 same = float(np.mean([set(a) == set(b) for a, b in zip(answers, truth, strict=False)]))
-                rows.append({"engine": name, "budget": budget, **row, "same_top_5_as_numpy": same})
-                advance(1, note=f"{name}, γ = {budget:g}")
-            quality[budget] = _ndcg(union, truth)
+                row = {"engine": name, "device": engine.device, "method": method.text, "budget": budget}
+                rows.append({**row, **found, "same_top_5_as_numpy": same, **_quality(indexed, budget)})
     for row in rows:
-        row["retention"] = float(retention(quality[row["budget"]], quality[1.0]))
-        row |= _paper(lab.backbone.card.name, row)
-    notes = [
-        f"{len(union.page_ids)} pages and {len(union.queries)} queries, one after another; top {TOP}. Retention is "
-        "over this union of corpora, with the queries that were timed.",
-        "Qdrant's local mode is the Python client without its server: its latency is not the server's, and it keeps "
-        "its index in memory.",
-        *missing,
-    ]
+        row |= _paper(lab, row)
 
     def draw_figure(figure: Figure) -> None:
-        figures = {"size_mb": "index on disk [MB, log scale]", "latency_ms": "latency a query [ms, log scale]"}
+        figures = {"size_mib": "index on disk [MiB, log scale]", "latency_ms": "latency a query [ms, log scale]"}
         places = panels(figure, ["size", "latency"], share_y=False)
         look = looks(engines)
         for axes, (column, label) in zip(places, figures.items(), strict=True):
             for name in engines:
-                here = sorted((r["budget"], r[column]) for r in rows if r["engine"] == name and r[column] is not None)
+                here = sorted((r["budget"], r[column]) for r in rows if r["engine"] == name)
                 line(axes, [p[0] for p in here], [p[1] for p in here], look[name], name)
             axes.set_xscale("log")
             axes.set_yscale("log")
             axes.set_xticks(BUDGETS, [f"{budget:g}" for budget in BUDGETS])
             axes.minorticks_off()
-            axes.set_xlabel("keep ratio γ [fraction, log scale]")
+            axes.set_xlabel(f"keep ratio γ of {labels.method(method.text)} [fraction, log scale]")
             axes.set_ylabel(label)
         legend(figure, places[0])
 
     columns = {
         "engine": "engine",
+        "device": "device",
         "budget": "γ",
-        "size_mb": "MB",
+        "size_mib": "MiB",
         "load_ms": "load ms",
         "latency_ms": "ms a query",
         "queries_per_second": "queries/s",
+        "ndcg@5": "NDCG@5",
         "retention": "%",
         "same_top_5_as_numpy": "same top 5",
     }
-    return Outcome(rows, columns, draw_figure, {"window": str(lab.bound.window)}, notes)
+    facts = {**corpus.about, "method": method.text, "timed_queries": len(timed), "unit_of_sizes": "MiB (2^20 bytes)"}
+    if "bound" in vars(lab):
+        facts["window"] = str(lab.bound.window)
+    if any("paper_v100_size_mib" in row for row in rows):
+        facts["paper_sizes"] = f"its MB are MiB: {PAPER_INDEX}; below, round(γ·1,024) vectors a page, here ⌈γ·N⌉"
+    return Outcome(rows, columns, draw_figure, facts, [*_notes(corpus, indexed, rows, len(timed)), *missing])
 
 
-def _union(lab: Lab) -> Union:
-    """Page ids are prefixed by their data set; data sets that share a corpus bring their pages twice."""
-    scorer = sap(layers=lab.bound.window)
+def _method(lab: Lab) -> Method:
+    (method,) = ready(lab, [lab.settings.pruner], STANDARD)
+    if method.failure is not None:
+        raise PruneBoardError(method.failure)
+    if isinstance(method.pruner, Diagnostic):
+        raise PruneBoardError(f"{method.text} looks at a page's queries, so no index can be made with it; name another")
+    return method
+
+
+def _index(lab: Lab, corpus: Union, method: Method, device: torch.device) -> Indexed:
+    """Prune every page once, and score what is left against all queries: the same exact MaxSim as in `evaluate`."""
+    if device.type == "cuda":
+        tiles = tile_queries(corpus.queries, GPU_TILE_TOKENS, device)
+    else:
+        tiles = tile_queries(corpus.queries, tile_tokens(next(iter(lab.evaluated.values())).mean_vectors))
     pages: dict[float, list[np.ndarray]] = {budget: [] for budget in BUDGETS}
-    page_ids: list[str] = []
-    asked: list[tuple[str, np.ndarray]] = []
-    qrels: dict[str, dict[str, int]] = {}
-    with lab.progress("prune", total=sum(map(len, lab.evaluated.values())), done=0) as advance:
-        for task in lab.suite.tasks:
-            store = lab.evaluated[task.name]
-            for page in store.pages():
-                result = prune(scorer, page, BUDGETS)
-                assert isinstance(result, Subset)
-                for b, budget in enumerate(BUDGETS):
-                    pages[budget].append(page.vectors.numpy()[np.sort(result.kept(b))])
-                page_ids.append(f"{task.name}/{page.id}")
-                advance(1)
-            for i, query in enumerate(store.query_ids):
-                gold = {f"{task.name}/{page}": grade for page, grade in task.qrels.get(query, {}).items()}
-                if any(grade > 0 for grade in gold.values()):
-                    asked.append((f"{task.name}/{query}", store.query(i).numpy()))
-                    qrels[f"{task.name}/{query}"] = gold
-    chosen = draw(asked, lab.settings.timed_queries, lab.settings.seed)
-    return Union(pages, page_ids, [vectors for _, vectors in chosen], [name for name, _ in chosen], qrels)
+    scores = np.empty((len(BUDGETS), len(corpus.queries), len(corpus.places)), np.float32)
+    quantised = False
+    with lab.progress("prune, score", total=len(corpus.places), done=0) as advance:
+        for place, (task, index) in enumerate(corpus.places):
+            page = lab.evaluated[task].page(index)
+            result = prune(method.pruner, page, BUDGETS[1:], seed=lab.settings.seed)
+            for budget, vectors in zip(BUDGETS, _kept(page, result), strict=True):
+                pages[budget].append(vectors.numpy().astype(np.float16))
+            scores[:, :, place] = score_page(page.vectors, [result], tiles)
+            quantised |= isinstance(result, Merged) and result.bits_per_vector is not None
+            advance(1)
+    evaluate = Evaluator(corpus.qrels, corpus.query_ids, corpus.page_ids)
+    ndcg = evaluate(scores)["ndcg@5"].mean(-1)
+    return Indexed(pages, dict(zip(BUDGETS, ndcg.tolist(), strict=True)), quantised)
+
+
+def _kept(page: Page, result: Subset | Merged) -> list[torch.Tensor]:
+    """The whole page, and what is left of it at each budget."""
+    if isinstance(result, Merged):
+        return [page.vectors, *result.vectors]
+    return [page.vectors, *(page.vectors[np.sort(result.kept(i))] for i in range(len(result.counts)))]
+
+
+def _timed_queries(lab: Lab, corpus: Union) -> list[int]:
+    every = range(len(corpus.queries))
+    return draw(every, lab.settings.timed_queries or len(every), lab.settings.seed)
 
 
 def _measure(
-    folder: Path, engine: Engine, pages: Sequence[np.ndarray], queries: Sequence[np.ndarray]
+    folder: Path,
+    engine: Engine,
+    pages: Sequence[np.ndarray],
+    queries: Sequence[np.ndarray],
+    advance: Callable[[int], None],
 ) -> tuple[dict[str, Any], list[list[int]]]:
-    """Write, load, ask. A slow engine answers as many queries as `PATIENCE` allows; numpy, which ranks, all of them."""
+    """Write, load, ask. A slow engine answers as many queries as `PATIENCE` allows; numpy all of them."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
         engine.write(folder, pages)
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+        size = disk_bytes(folder) / 2**20
         load_ms, search = _timed(engine.load, folder)
         for query in queries[:WARM_UP]:
             search(query, TOP)
@@ -140,11 +174,13 @@ def _measure(
             if engine.package and sum(spent for spent, _ in found) > PATIENCE:
                 break
             found.append(_timed(search, query, TOP))
+            advance(1)
+        advance(len(queries) - len(found))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     latency = float(np.mean([spent for spent, _ in found]))
-    row = {"size_mb": size if engine.own_files else None, "load_ms": load_ms, "latency_ms": latency}
-    return {**row, "queries_per_second": 1000 / latency, "queries": len(found)}, [answer for _, answer in found]
+    row = {"size_mib": size, "load_ms": load_ms, "latency_ms": latency, "queries_per_second": 1000 / latency}
+    return {**row, "timed_queries": len(found)}, [answer for _, answer in found]
 
 
 def _timed(call: Any, *arguments: Any) -> tuple[float, Any]:
@@ -153,18 +189,45 @@ def _timed(call: Any, *arguments: Any) -> tuple[float, Any]:
     return 1000 * (time.perf_counter() - start), answer
 
 
-def _ndcg(union: Union, answers: Sequence[Sequence[int]]) -> float:
-    """NDCG@5 of rankings over the union: pages that were not returned score below all that were."""
-    scores = np.zeros((len(answers), len(union.page_ids)), np.float32)
-    for row, answer in enumerate(answers):
-        scores[row, answer] = np.arange(len(answer), 0, -1)
-    evaluator = Evaluator({q: union.qrels[q] for q in union.query_ids}, union.query_ids, union.page_ids)
-    return float(evaluator(scores)["ndcg@5"].mean())
+def _quality(indexed: Indexed, budget: float) -> dict[str, Any]:
+    """The same for all engines: it is a matter of what is indexed."""
+    kept, full = indexed.vectors(budget), indexed.vectors(1.0)
+    ndcg = indexed.ndcg[budget]
+    share = float(retention(ndcg, indexed.ndcg[1.0]))
+    return {"vectors": kept, "realised": kept / full, "ndcg@5": ndcg, "retention": share}
 
 
-def _paper(backbone: str, row: dict[str, Any]) -> dict[str, Any]:
-    """The paper's figures are ColPali's on ViDoRe v2's pages and a V100: sizes can be compared, times cannot."""
-    if backbone != "colpali" or row["engine"] != "torch, exact":
+def _paper(lab: Lab, row: dict[str, Any]) -> dict[str, Any]:
+    """Printed for SAP with ColPali on ViDoRe v2's pages and a V100: sizes can be compared, times only on a V100."""
+    whole_v2 = {name: len(tasks) for name, tasks in lab.groups.items()} == {"vidore-v2": 4}
+    if (lab.backbone.card.name, row["engine"], row["method"]) != ("colpali", TORCH, "sap") or not whole_v2:
         return {}
-    rows = paper.printed()["storage_retrieval_colpali_v2_union"]["rows"]
-    return {f"paper_v100_{n}": v for r in rows if r["gamma"] == row["budget"] for n, v in r.items() if n != "gamma"}
+    known = next(
+        r for r in paper.printed()["storage_retrieval_colpali_v2_union"]["rows"] if r["gamma"] == row["budget"]
+    )
+    names = {"size_mb": "size_mib", "load_ms": "load_ms", "latency_ms": "latency_ms", "qps": "queries_per_second"}
+    return {f"paper_v100_{ours}": known[theirs] for theirs, ours in names.items()} | {
+        "paper_retention_of_separate_corpora": known["ndcg5_pct"]
+    }
+
+
+def _notes(corpus: Union, indexed: Indexed, rows: Sequence[dict[str, Any]], timed: int) -> list[str]:
+    about = corpus.about
+    notes = [
+        f"{about['pages']} pages in one corpus ({about['pages_listed']} listed by {len(about['data_sets'])} data sets; "
+        f"{about['pages_in_several_data_sets']} are in several, {about['twins_within_a_data_set']} occur again within "
+        "one). NDCG@5 and retention: the mean over all "
+        f"{about['queries']} queries on it. The paper's retention is that of its separate corpora.",
+        f"{timed} queries timed one after another, after {WARM_UP} to warm up; top {TOP}.",
+        "Sizes are what files take on disk, without the space an engine reserves ahead: numpy, torch and Qdrant keep "
+        "float16, LanceDB float32. Qdrant has no graph and no log of updates here.",
+    ]
+    for row in rows:
+        if row["timed_queries"] < timed:
+            notes.append(
+                f"{row['engine']}, γ = {row['budget']:g}: {row['timed_queries']} of {timed} queries timed "
+                f"({PATIENCE / 1000:.0f} s were up)"
+            )
+    if indexed.quantised:
+        notes.append("this method quantises: its vectors are indexed as float16 here, so sizes do not show its bits")
+    return notes

@@ -6,15 +6,13 @@ import harness.compat  # noqa: F401
 
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from harness.benchmarks.folder import read_folder
 from harness.cli import app
 from tests.harness.benchmarks.local_tasks import write_layout
-from tests.harness.evaluation.toy import paint, write_backbone
+from tests.harness.evaluation.toy import write_backbone
 
 
 def evaluate(*args: object):
@@ -40,27 +38,6 @@ def test_pages_of_one_s_own_are_held_out_to_calibrate_on_and_the_run_says_so(tmp
     assert "none of which is evaluated" in (tmp_path / "run" / "log.txt").read_text()
     assert stores["mine-rest"]["pages"] + 12 == 60
     assert "held out to calibrate on" in (tmp_path / "run" / "log.txt").read_text()
-
-
-@pytest.mark.slow
-def test_the_training_corpus_gives_pairs_drawn_by_seed_without_those_that_ask_nothing(tmp_path, datasets_cache):
-    from harness.benchmarks.calibration_sets import colpali_train
-
-    rows = [
-        {"image": {"bytes": paint(i), "path": f"{i}.png"}, "query": f"find {i} 0" if i % 4 else None, "source": "x"}
-        for i in range(80)
-    ]
-    (tmp_path / "data").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data" / "train-00000-of-00001.parquet")
-    drawn = colpali_train(tmp_path, pairs=20)
-    assert (len(drawn.page_ids), drawn.dropped_queries) == (20, 20)
-    assert drawn.qrels == {page: {page: 1} for page in drawn.page_ids}
-    for i, page in enumerate(drawn.page_ids):
-        number = int(page.removeprefix("train-"))
-        assert drawn.queries[page] == f"find {number} 0"
-        assert drawn.image(i).getpixel((0, 0))[0] == number
-    assert colpali_train(tmp_path, pairs=20).content == drawn.content
-    assert colpali_train(tmp_path, pairs=20, seed=1).page_ids != drawn.page_ids
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(lab: Lab) 
         ),
         ("v2v-ablation", {"budget": 0.05}, {"paper_visual_rows": 0.8169, "paper_all_rows": 0.8209}),
         ("trained-comparison", {"method": "Light-ColPali", "factor": 9}, {"retention": 97.8, "source": "reported"}),
-        ("storage-retrieval", {"engine": "torch, exact", "budget": 0.1}, {"paper_v100_size_mb": 74.9}),
+        ("storage-retrieval", {"engine": "torch, exact", "budget": 0.1}, {"paper_v100_size_mib": 74.9}),
     ],
 )
 def test_printed_figures_stand_beside_ours(lab: Lab, name: str, where: dict, printed: dict) -> None:

@@ -47,8 +47,8 @@ def experiment(
 ) -> None:
     """Make one of the SAP paper's tables or figures on any backbone and benchmark, or all of them.
 
-    Each writes a table (CSV, JSON) and a figure (SVG, PNG). What is finished is not done again; what was interrupted
-    goes on. Exit status 1 if one of several could not be run.
+    Each writes a table (CSV, JSON, LaTeX) and a figure (SVG, PNG). What is finished is not done again; what was
+    interrupted goes on. Exit status 1 if one of several could not be run.
     """
     from harness.experiments.registry import EXPERIMENTS, find
 
@@ -130,7 +130,7 @@ def _report(done: list[Done], settings: Settings, as_json: bool) -> None:
             _show(item)
         state = "" if item.outcome else " (finished before)"
         files = escape(str(item.files["png"].with_suffix("")))
-        output.print(f"{item.experiment.name}{state}: {files}.{{csv,json,svg,png}}", soft_wrap=True)
+        output.print(f"{item.experiment.name}{state}: {files}.{{csv,json,tex,svg,png}}", soft_wrap=True)
     if settings.backbone == "nano":
         from harness.commands.evaluate import NANO_NOTE
 

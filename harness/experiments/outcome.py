@@ -26,9 +26,12 @@ class Outcome:
     rows: Sequence[Mapping[str, Any]]
     columns: Mapping[str, str]
     """What a person is shown of a row: key -> heading."""
-    draw: Callable[[Figure], None]
+    draw: Callable[[Figure], None] | None
+    """None: a table that has no figure."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    latex: str | None = None
+    """A layout of its own; None: the columns, one line a row."""
 
 
 def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
@@ -38,9 +41,9 @@ def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str,
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / f"{name}.csv", as_csv(outcome.rows).encode())
     caption = latex.escape(about.get("caption", name))
-    table = latex.from_columns(outcome.rows, outcome.columns, caption=caption, label=name)
-    write_atomically(folder / f"{name}.tex", table.encode())
-    for ending, data in render(outcome.draw).items():
+    plain = latex.from_columns(outcome.rows, outcome.columns, caption=caption, label=name)
+    write_atomically(folder / f"{name}.tex", (outcome.latex or plain).encode())
+    for ending, data in (render(outcome.draw) if outcome.draw else {}).items():
         write_atomically(folder / f"{name}.{ending}", data)
     record = {
         **about,

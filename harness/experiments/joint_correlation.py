@@ -43,11 +43,14 @@ def sr_ndcg(joint: Joint) -> Outcome:
                 x, y = [r["score_retention"] for r in here], [r["retention"] for r in here]
                 face, kind = (look[title].color if ours else "none"), look[title]
                 label = f"{title}, {'SAP' if ours else 'baselines'}"
-                axes.scatter(x, y, s=24, marker=kind.marker, facecolors=face, edgecolors=kind.color, label=label)
-        axes.set_title(f"Pearson {_interval(facts, 'pearson')}, Spearman {_interval(facts, 'spearman')}", fontsize=9)
+                style: dict[str, Any] = {"facecolors": face, "edgecolors": kind.color, "zorder": 3 if ours else 2}
+                axes.scatter(x, y, s=22, marker=kind.marker, linewidths=0.9, label=label, **style)
+        axes.set_title(
+            f"all points: Pearson {_interval(facts, 'pearson')}, Spearman {_interval(facts, 'spearman')}", fontsize=9
+        )
         axes.set_xlabel("Score Retention [MaxSim pruned / full]")
         axes.set_ylabel("NDCG@5 retention [% of the full model]")
-        legend(figure, axes, 2)
+        legend(figure, axes, min(3, len(backbones)))
 
     caption = (
         rf"\textbf{{Score Retention and NDCG@5 retention.}} {latex.escape(where(backbones, benchmarks_of(rows)))}: "

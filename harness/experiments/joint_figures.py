@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from harness.calibration.window import GAMMA
 from harness.experiments import derived, labels, latex
@@ -23,7 +24,8 @@ def budget_curve(joint: Joint) -> Outcome:
     """A panel for every backbone (across) and benchmark (down)."""
     rows = joint.rows("budget-curve")
     backbones, benchmarks = joint.having("budget-curve"), benchmarks_of(rows)
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = sorted(dict.fromkeys(row["method"] for row in rows), key=lambda method: method != "sap")  # it is first
+    kept = [row["realised"] for row in rows]
 
     def draw(figure: Figure) -> None:
         look = looks(methods)
@@ -37,6 +39,10 @@ def budget_curve(joint: Joint) -> Outcome:
                 if not here:
                     axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", color="0.4")
                 _curves(axes, here, methods, look)
+        grid[0][0].set_xlim(min(kept) / 1.2, max(kept) * 1.2)
+        ticks = [tick for tick in TICKS if min(kept) * 0.9 <= tick <= max(kept) * 1.1]
+        grid[0][0].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        grid[0][0].minorticks_off()
         for axes in grid[-1]:
             axes.set_xlabel("realised keep ratio [fraction of vectors]")
         for axes in grid[:, 0]:
@@ -62,8 +68,6 @@ def _curves(axes: Axes, rows: Sequence[Row], methods: Sequence[str], look: dict[
         line(axes, x, y, look[method], labels.method(method), markersize=4)
     axes.axhline(100, color="0.4", linewidth=0.8)
     axes.set_xscale("log")
-    axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-    axes.minorticks_off()
 
 
 def layer_curve(joint: Joint) -> Outcome:
@@ -77,6 +81,7 @@ def layer_curve(joint: Joint) -> Outcome:
         places = panels(figure, backbones if len(backbones) > 1 else [""], share_y=False)
         for axes, title in zip(places, backbones, strict=True):
             _layer_panel(axes, seen[title], facts[title])
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.set_xlabel(f"decoder layer l of {title} [index from 0]")
         places[0].set_ylabel(f"Score Retention R(l) at γ = {GAMMA:g}\n[MaxSim pruned / full]")
         legend_of_all(figure, 5)

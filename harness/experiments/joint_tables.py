@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from matplotlib.figure import Figure
 
 from harness.experiments import derived, labels, latex
-from harness.experiments.figures import line, looks, panels
+from harness.experiments.figures import LOOKS, line, looks, panels
 from harness.experiments.joint import Joint, Row, benchmarks_of, uneven, where
 from harness.experiments.joint_figures import legend_of_all
 from harness.experiments.outcome import Outcome
@@ -141,20 +143,24 @@ def _probe_latex(joint: Joint, rows: list[Row]) -> str:
 
 
 def _draw_probe(figure: Figure, rows: list[Row]) -> None:
-    """Filled markers at the larger budget, hollow ones at the smaller; the step is the drop."""
+    """Colour and dashes say whose attention it is, markers the budget: filled for the larger one, as in the paper."""
     backbones = list(dict.fromkeys(row["backbone"] for row in rows))
     budgets = sorted({row["budget"] for row in rows}, reverse=True)
-    look = looks(f"{source}, γ = {budget:g}" for budget in budgets for source in (OWN, BASE))
-    places = panels(figure, [*backbones] if len(backbones) > 1 else [""])
+    source, marker = looks((OWN, BASE)), {budget: look.marker for budget, look in zip(budgets, LOOKS, strict=False)}
+    places = panels(figure, [""] * len(backbones))
     for axes, title in zip(places, backbones, strict=True):
-        for row in [row for row in rows if row["backbone"] == title]:
-            label = f"{row['attention']}, γ = {row['budget']:g}"
+        own = [row for row in rows if row["backbone"] == title]
+        for row in own:
+            look = replace(source[row["attention"]], marker=marker[row["budget"]])
             y = [row["in_window"]] if row.get("after") is None else [row["in_window"], row["after"]]
-            face = look[label].color if row["budget"] == budgets[0] else "white"
-            line(axes, range(len(y)), y, look[label], label, markerfacecolor=face, markersize=7)
-        has_after = any(row.get("after") is not None for row in rows if row["backbone"] == title)
+            face = look.color if row["budget"] == budgets[0] else "white"
+            label = f"attention of the {row['attention']} model, γ = {row['budget']:g}"
+            line(axes, range(len(y)), y, look, label, markerfacecolor=face, markersize=7)
+        has_after = any(row.get("after") is not None for row in own)
+        factors = [f"{r['drop_factor']:.1f}× (γ = {r['budget']:g})" for r in own if r["drop_factor"] is not None]
+        axes.set_title(f"{title}: drop of the fine-tuned / base {', '.join(factors)}" if factors else title, fontsize=8)
         axes.set_xticks([0, 1], ["in the window", "after it"] if has_after else ["in the window", "no layers after it"])
         axes.set_xlim(-0.3, 1.3)
         axes.set_xlabel(f"layers of {title}")
     places[0].set_ylabel("mean Score Retention\n[MaxSim pruned / full]")
-    legend_of_all(figure, 4)
+    legend_of_all(figure, 2)

@@ -14,6 +14,9 @@ from pruners import Window
 
 Row = dict[str, Any]
 
+ON_PAIRS = ("layer-curve", "base-probe")
+"""Measured on calibration pairs, not on a benchmark: folders of one backbone have it again, and the first is read."""
+
 
 @dataclass(frozen=True)
 class Joint:
@@ -32,13 +35,12 @@ class Joint:
 
     def rows(self, experiment: str) -> list[Row]:
         """An experiment's rows of all backbones, without a folder's own means over its benchmarks."""
-        return [
-            {"backbone": title, **row}
-            for title, sources in self.backbones.items()
-            for source in sources
-            for row in source.records.get(experiment, {"rows": ()})["rows"]
-            if row.get("benchmark") != MEAN
-        ]
+        found = []
+        for title in self.having(experiment):
+            records = [s.records[experiment] for s in self.backbones[title] if experiment in s.records]
+            for record in records[:1] if experiment in ON_PAIRS else records:
+                found += [{"backbone": title, **row} for row in record["rows"] if row.get("benchmark") != MEAN]
+        return found
 
     def record(self, title: str, experiment: str) -> Mapping[str, Any]:
         """What the first folder of a backbone wrote that has the experiment."""
@@ -59,8 +61,19 @@ class Joint:
             for title, sources in self.backbones.items()
             for source in sources
             for name in experiments
-            if name not in source.records
+            if name not in source.records and not (name in ON_PAIRS and title in self.having(name))
         ]
+
+    def unlike(self) -> list[str]:
+        """Folders of one backbone whose calibration pairs chose different windows."""
+        found = []
+        for title, sources in self.backbones.items():
+            chosen = {s.records["layer-curve"]["facts"]["window"] for s in sources if "layer-curve" in s.records}
+            if len(chosen) > 1:
+                found.append(
+                    f"folders of {title} chose different windows ({listed(sorted(chosen))}): the first is shown"
+                )
+        return found
 
     def card(self, title: str) -> Mapping[str, Any]:
         return self.backbones[title][0].card

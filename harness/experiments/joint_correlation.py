@@ -16,8 +16,18 @@ from harness.experiments.figures import legend, looks, panels
 from harness.experiments.joint import Joint, Row, benchmarks_of, uneven, where
 from harness.experiments.outcome import Outcome
 
-MEASURES = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
 PAPER_METHODS = ("docpruner", "random", "kmeans(renormalize=false)", "sap")
+
+
+def _pearson(points: np.ndarray) -> float:
+    return float(np.corrcoef(points.T)[0, 1])
+
+
+def _spearman(points: np.ndarray) -> float:
+    return _pearson(stats.rankdata(points, axis=0))
+
+
+MEASURES = {"pearson": _pearson, "spearman": _spearman}
 
 
 def sr_ndcg(joint: Joint) -> Outcome:
@@ -79,7 +89,7 @@ def correlations(rows: Sequence[Row]) -> dict[str, Any]:
         sample = np.concatenate([own[i] for own in arrays for i in rng.integers(len(own), size=len(own))])
         if np.ptp(sample, axis=0).min() > 0:
             for name, measure in MEASURES.items():
-                drawn[name].append(measure(*sample.T).statistic)
+                drawn[name].append(measure(sample))
     found: dict[str, Any] = {}
     for name, values in drawn.items():
         found[name] = _measure(name, rows)
@@ -104,7 +114,7 @@ def _printed_points(joint: Joint, rows: Sequence[Row]) -> list[Row]:
 
 
 def _measure(name: str, rows: Sequence[Row]) -> float:
-    return float(MEASURES[name](*_points(rows).T).statistic)
+    return MEASURES[name](_points(rows))
 
 
 def _points(rows: Sequence[Row]) -> np.ndarray:

@@ -74,7 +74,7 @@ def layer_curve(joint: Joint) -> Outcome:
     """R(l) of every backbone with its window, its alignment region and its median."""
     rows = joint.rows("layer-curve")
     backbones = joint.having("layer-curve")
-    seen = {title: _one_curve([row for row in rows if row["backbone"] == title]) for title in backbones}
+    seen = {title: [row for row in rows if row["backbone"] == title] for title in backbones}
     facts = {title: _layer_facts(joint, title) for title in backbones}
 
     def draw(figure: Figure) -> None:
@@ -94,14 +94,14 @@ def layer_curve(joint: Joint) -> Outcome:
         rf"(layers: {latex.escape(windows)}); hatched: the alignment region; dashed: the median; dotted: the centre of "
         r"the best of nine windows by NDCG@5."
     )
-    kept = [row for curve in seen.values() for row in curve]
-    notes = [
+    notes = joint.unlike()
+    notes += [
         f"{title}: no window ablation, so no best of nine windows" for title in backbones if not _best(facts[title])
     ]
     notes += [f"{title} has no alignment region" for title in backbones if facts[title]["alignment"] is None]
     columns = {"backbone": "backbone", "layer": "layer", "score_retention": "R(l)", "region": "region"}
     text = latex.figure("layer-curve.png", caption=caption, label="layer-curve", wide=True)
-    return Outcome(kept, columns, draw, {"backbones": facts}, notes, text)
+    return Outcome(rows, columns, draw, {"backbones": facts}, notes, text)
 
 
 def legend_of_all(figure: Figure, columns: int) -> None:
@@ -110,14 +110,6 @@ def legend_of_all(figure: Figure, columns: int) -> None:
     handles = {label: handle for part in parts for handle, label in part}
     count = min(columns, len(handles))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=count, frameon=False)
-
-
-def _one_curve(rows: Sequence[Row]) -> list[Row]:
-    """The curve of the first folder: other folders of a backbone have it again."""
-    layers: dict[int, Row] = {}
-    for row in rows:
-        layers.setdefault(row["layer"], row)
-    return list(layers.values())
 
 
 def _layer_facts(joint: Joint, title: str) -> dict[str, Any]:

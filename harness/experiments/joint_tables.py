@@ -154,13 +154,13 @@ def _draw_probe(figure: Figure, rows: list[Row]) -> None:
             look = replace(source[row["attention"]], marker=marker[row["budget"]])
             y = [row["in_window"]] if row.get("after") is None else [row["in_window"], row["after"]]
             face = look.color if row["budget"] == budgets[0] else "white"
-            label = f"attention of the {row['attention']} model, γ = {row['budget']:g}"
+            label = f"{row['attention']} model, γ = {row['budget']:g}"
             line(axes, range(len(y)), y, look, label, markerfacecolor=face, markersize=7)
         has_after = any(row.get("after") is not None for row in own)
         factors = [f"{r['drop_factor']:.1f}× (γ = {r['budget']:g})" for r in own if r["drop_factor"] is not None]
-        axes.set_title(f"{title}: drop of the fine-tuned / base {', '.join(factors)}" if factors else title, fontsize=8)
+        axes.set_title(f"{title}\ndrop / base model's drop: {', '.join(factors)}" if factors else title, fontsize=9)
         axes.set_xticks([0, 1], ["in the window", "after it"] if has_after else ["in the window", "no layers after it"])
         axes.set_xlim(-0.3, 1.3)
         axes.set_xlabel(f"layers of {title}")
-    places[0].set_ylabel("mean Score Retention\n[MaxSim pruned / full]")
+    places[0].set_ylabel("Score Retention by attention of a model\n[MaxSim pruned / full]")
     legend_of_all(figure, 2)

@@ -125,7 +125,7 @@ def windows(joint: Joint) -> Outcome:
     notes += [f"{row['backbone']} has no alignment region" for row in rows if row["alignment"] is None]
     columns = {"backbone": "backbone", "layers": "L", "l_star": "l*", "window": "window", "snap": "snap %"}
     columns |= {"alignment": "alignment", "gap_mean": "gap (mean)", "gap_worst": "gap (worst)"}
-    return Outcome(rows, columns, None, notes=[*notes, *_other_curves(joint)], latex=_windows_latex(joint, rows))
+    return Outcome(rows, columns, None, notes=[*notes, *joint.unlike()], latex=_windows_latex(joint, rows))
 
 
 def _printed_window(joint: Joint, title: str, retentions: Mapping[str, derived.Retentions]) -> dict[str, Any]:
@@ -140,18 +140,6 @@ def _printed_window(joint: Joint, title: str, retentions: Mapping[str, derived.R
             found |= {"paper_gap_mean": round(gaps.mean, 1), "paper_gap_worst": round(gaps.worst, 1)}
         return found
     return {}
-
-
-def _other_curves(joint: Joint) -> list[str]:
-    """Folders of one backbone whose calibrations chose different windows: the first is shown."""
-    found = []
-    for title, sources in joint.backbones.items():
-        chosen = {s.records["layer-curve"]["facts"]["window"] for s in sources if "layer-curve" in s.records}
-        if len(chosen) > 1:
-            found.append(
-                f"the folders of {title} chose different windows ({listed(sorted(chosen))}): the first is shown"
-            )
-    return found
 
 
 def _windows_latex(joint: Joint, rows: list[Row]) -> str:

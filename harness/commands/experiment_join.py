@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
+from harness.commands.evaluate import NANO_NOTE
 from harness.console import output, people
 from pruners.core.errors import PruneBoardError
 
@@ -37,6 +38,8 @@ def experiment_join(context: typer.Context, folders: Sequence[Path], out: Path |
         else:
             endings = ",".join(sorted(joined.files))
             output.print(f"{joined.item.name}: {escape(str(place / joined.item.name))}.{{{endings}}}", soft_wrap=True)
+    if any(source["backbone"]["name"] == "nano" for joined in done for source in joined.record().get("joined", ())):
+        people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
     output.print(f"all of them: {escape(str(place / DOCUMENT))}", soft_wrap=True)
 
 

@@ -92,6 +92,11 @@ class Joint:
         layers = next(row["layers"] for row in rows if row["window"] not in NINE)
         return layers, snap(Window.parse(layers), self.card(title)["layers"])
 
+    def alignment(self, title: str) -> str | None:
+        """The layers from l* on, which align with the retrieval objective; none if the window ends the backbone."""
+        start, depth = self.record(title, "layer-curve")["facts"]["l_star"], self.card(title)["layers"]
+        return str(Window(start, depth)) if start < depth else None
+
     def calibrated(self, title: str) -> bool:
         """Was the window that SAP read measured, rather than given or taken from a paper?"""
         return self.record(title, "window-ablation")["window"]["source"] in ("sr-guided", "saved")

@@ -129,4 +129,5 @@ def _finite(row: Row) -> bool:
 
 def _interval(facts: Mapping[str, Any], name: str) -> str:
     interval = facts[f"{name}_interval"]
-    return f"{facts[name]:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+    text = f"{facts[name]:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+    return text.replace("-", "−")

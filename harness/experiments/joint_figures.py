@@ -115,7 +115,7 @@ def legend_of_all(figure: Figure, columns: int) -> None:
 def _layer_facts(joint: Joint, title: str) -> dict[str, Any]:
     facts, depth = joint.record(title, "layer-curve")["facts"], joint.card(title)["layers"]
     kept = {key: facts[key] for key in ("pairs", "median", "l_star", "window", "snap")}
-    kept["alignment"] = None if facts["l_star"] >= depth else f"{facts['l_star']}-{depth - 1}"
+    kept["alignment"] = joint.alignment(title)
     if title in joint.having("window-ablation"):
         ablation = joint.ablation(title, GAMMA)
         mean = derived.over_benchmarks({b: {w: r["retention"] for w, r in own.items()} for b, own in ablation.items()})

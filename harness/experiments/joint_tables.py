@@ -139,7 +139,12 @@ def _probe_latex(joint: Joint, rows: list[Row]) -> str:
     )
     titles = map(latex.bold, ("Attention", "In window", "After", "Drop", "Factor"))
     head = [" & ".join([r"\textbf{Backbone}, $\gamma$", *titles]) + r" \\"]
-    return latex.table(body, head, align="llcccc", caption=caption, label="base-probe")
+    drawn = (
+        rf"\textbf{{Base probe.}} Mean Score Retention of {latex.escape(where(backbones))} inside the SR-guided window "
+        r"and after it, with attention of the fine-tuned retriever or of its base model; the larger budget is filled."
+    )
+    table = latex.table(body, head, align="llcccc", caption=caption, label="base-probe")
+    return table + latex.figure("base-probe.png", caption=drawn, label="base-probe")
 
 
 def _draw_probe(figure: Figure, rows: list[Row]) -> None:
@@ -162,5 +167,5 @@ def _draw_probe(figure: Figure, rows: list[Row]) -> None:
         axes.set_xticks([0, 1], ["in the window", "after it"] if has_after else ["in the window", "no layers after it"])
         axes.set_xlim(-0.3, 1.3)
         axes.set_xlabel(f"layers of {title}")
-    places[0].set_ylabel("Score Retention by attention of a model\n[MaxSim pruned / full]")
+    places[0].set_ylabel("mean Score Retention\n[MaxSim pruned / full]")
     legend_of_all(figure, 2)

@@ -112,9 +112,14 @@ def windows(joint: Joint) -> Outcome:
         retentions = {b: {w: row["retention"] for w, row in own.items()} for b, own in ablation.items()}
         used, snapped = joint.used(title)
         own = {"layers": depth, "l_star": facts["l_star"], "window": facts["window"], "snap": facts["snap"]}
-        after = None if facts["l_star"] >= depth else f"{facts['l_star']}-{depth - 1}"
         gaps = derived.gaps(retentions, facts["snap"])
-        row = {"backbone": title, **own, "alignment": after, "gap_mean": gaps.mean, "gap_worst": gaps.worst}
+        row = {
+            "backbone": title,
+            **own,
+            "alignment": joint.alignment(title),
+            "gap_mean": gaps.mean,
+            "gap_worst": gaps.worst,
+        }
         if used == facts["window"]:
             guided = next(name for name in next(iter(retentions.values())) if name not in NINE)
             exact = derived.gaps(retentions, guided)

@@ -81,7 +81,7 @@ def table(
     `wide` goes over both columns of a page that has two.
     """
     lines = [row if isinstance(row, str) else f"{' & '.join(row)} \\\\" for row in body]
-    if len(lines) > LONG:
+    if sum(not isinstance(row, str) for row in body) > LONG:
         return _long(lines, head, align, caption, label)
     kind = "table*" if wide else "table"
     return _file(
@@ -93,6 +93,7 @@ def table(
             r"\setlength{\tabcolsep}{3.5pt}",
             rf"\caption{{{caption}}}",
             rf"\label{{tab:{label}}}",
+            r"\smallskip",
             rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",
             *head,
@@ -114,7 +115,7 @@ def _long(lines: Sequence[str], head: Sequence[str], align: str, caption: str, l
             r"\footnotesize",
             r"\setlength{\tabcolsep}{3.5pt}",
             rf"\begin{{longtable}}{{{align}}}",
-            rf"\caption{{{caption}}}\label{{tab:{label}}}\\",
+            rf"\caption{{{caption}}}\label{{tab:{label}}}\\[3pt]",
             *(r"\toprule", *head, r"\midrule", r"\endfirsthead"),
             *(r"\toprule", *head, r"\midrule", r"\endhead"),
             *(r"\bottomrule", r"\endfoot"),

@@ -89,7 +89,8 @@ class Joint:
     def used(self, title: str) -> tuple[str, str]:
         """The layers that SAP read in the window ablation, and the one of the nine windows that they snap to."""
         rows = [row for row in self.rows("window-ablation") if row["backbone"] == title]
-        layers = next(row["layers"] for row in rows if row["window"] not in NINE)
+        guided = guided_row(row["window"] for row in rows)
+        layers = next(row["layers"] for row in rows if row["window"] == guided)
         return layers, snap(Window.parse(layers), self.card(title)["layers"])
 
     def alignment(self, title: str) -> str | None:
@@ -100,6 +101,12 @@ class Joint:
     def calibrated(self, title: str) -> bool:
         """Was the window that SAP read measured, rather than given or taken from a paper?"""
         return self.record(title, "window-ablation")["window"]["source"] in ("sr-guided", "saved")
+
+
+def guided_row(windows: Iterable[str]) -> str:
+    """The row of a window ablation that is not one of the nine: the SR-guided window, or else the one that was given."""
+    others = [window for window in windows if window not in NINE]
+    return "SR-guided" if "SR-guided" in others else others[0]
 
 
 def benchmarks_of(rows: Iterable[Row]) -> list[str]:

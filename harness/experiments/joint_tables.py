@@ -113,7 +113,7 @@ def _drop(row: Row) -> float | None:
 
 def _said(joint: Joint, title: str) -> list[str]:
     facts = joint.record(title, "base-probe")["facts"]
-    return [f"{title}: base attention is read from {facts['base']}; window {facts['window']}"]
+    return [f"{title}: base attention is read from {facts.get('base', 'its base model')}; window {facts['window']}"]
 
 
 def _probe_latex(joint: Joint, rows: list[Row]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from harness import paper
 from harness.calibration.window import GAMMA
 from harness.experiments import derived, labels, latex, printed
-from harness.experiments.joint import Joint, Row, benchmarks_of, listed, uneven, where
+from harness.experiments.joint import Joint, Row, benchmarks_of, guided_row, listed, uneven, where
 from harness.experiments.joint_sources import MEAN
 from harness.experiments.outcome import Outcome
 from harness.experiments.windows import NINE
@@ -121,8 +121,7 @@ def windows(joint: Joint) -> Outcome:
             "gap_worst": gaps.worst,
         }
         if used == facts["window"]:
-            guided = next(name for name in next(iter(retentions.values())) if name not in NINE)
-            exact = derived.gaps(retentions, guided)
+            exact = derived.gaps(retentions, guided_row(next(iter(retentions.values()))))
             row |= {"gap_mean_of_these_layers": exact.mean, "gap_worst_of_these_layers": exact.worst}
         else:
             notes.append(f"SAP read layers {used} of {title} (they snap to {snapped}), not those chosen here")

@@ -6,12 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
-from printed_folders import change, write_folder, write_paper
+from printed_folders import write_folder, write_paper
 from reading_figures import complaints
 from test_latex import compiles
 
@@ -22,9 +21,12 @@ from harness.experiments.join import ITEMS, join
 from harness.experiments.joint import Joint
 from harness.experiments.joint_correlation import correlations
 from harness.experiments.joint_sources import read_sources
+from harness.experiments.lab import Lab, Settings
 from harness.experiments.outcome import Outcome
+from harness.experiments.registry import find
+from harness.experiments.run import run_experiments
 from harness.experiments.windows import NINE
-from pruners import PruneBoardError
+from harness.progress import quiet
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +131,20 @@ def test_methods_that_the_paper_lacks_do_not_move_the_r_that_is_compared(three: 
 
 
 def test_intervals_draw_data_sets_within_backbones() -> None:
-    rng = np.random.default_rng(0)
-    rows = []
-    for backbone, shift in (("a", 0.0), ("b", 10.0)):
-        for data_set in "xyz":
-            for x in rng.random(8):
-                rows.append(
-                    {"backbone": backbone, "data_set": data_set, "score_retention": x + shift, "retention": x + shift}
-                )
+    rows = [
+        {"backbone": b, "data_set": f"{b}{n}", "score_retention": centre + x, "retention": centre + y}
+        for b, centre in (("a", 0.0), ("b", 1.0))
+        for n in range(3)
+        for x in (-1, 1)
+        for y in (-1, 1)
+    ]
     found = correlations(rows)
-    assert found["pearson"] == pytest.approx(1)
-    for row in rows:
-        row["retention"] = float(row["backbone"] == "b")
+    assert found["pearson"] == pytest.approx(0.2), "a quarter of the variance between backbones, one within"
+    same = "data sets of a backbone are alike and both backbones are in every draw: no draw can differ"
+    assert found["pearson_interval"] == pytest.approx([0.2, 0.2]), same
+    rows[0]["retention"] = 5.0
     low, high = correlations(rows)["pearson_interval"]
-    assert high - low < 0.01, "both backbones are in every draw: what separates them is never lost"
+    assert low < high, "one data set is now unlike the others of its backbone"
 
 
 def test_the_main_table_prints_the_papers_figures_with_the_best_in_bold(joint: Path) -> None:
@@ -206,80 +208,6 @@ def test_a_figure_uses_a_papers_words(joint: Path) -> None:
         assert identifier not in text
 
 
-def test_one_backbone_in_two_folders_is_one_backbone(tmp_path: Path) -> None:
-    apart = [write_folder(tmp_path, "colpali", (name,)) for name in ("vidore-v1", "vidore-v2")]
-    together = write_folder(tmp_path, "colpali")
-    for name in ("window-ablation", "windows", "main-table", "layer-curve", "sr-ndcg", "base-probe"):
-        rows = outcome(apart, name).rows
-        assert sorted(map(str, rows)) == sorted(map(str, outcome([together], name).rows)), name
-
-
-def test_two_checkpoints_of_one_name_are_told_apart(two: list[Path], tmp_path: Path) -> None:
-    other = Path(shutil.copytree(two[0], tmp_path / "other"))
-    change(other, card={"revision": "xxh3-abcdef0123"})
-    rows = outcome([two[0], other], "main-table").rows
-    assert {row["backbone"] for row in rows} == {"ColPali @0123456", "ColPali @abcdef0"}
-
-
-def refusal(folders: list[Path], out: Path) -> str:
-    with pytest.raises(PruneBoardError) as caught:
-        join(folders, out)
-    assert not out.exists() or not list(out.glob("*.tex"))
-    return str(caught.value)
-
-
-def test_folders_that_would_mislead_together_are_refused_by_name(two: list[Path], tmp_path: Path) -> None:
-    out = tmp_path / "joint"
-    copy = Path(shutil.copytree(two[0], tmp_path / "copy"))
-    assert "are both colpali on vidore-v1: every point would count twice" in refusal([*two, copy], out)
-    assert "are both colpali" in refusal([two[0], two[0]], out)
-    change(two[1], pairs=100)
-    said = refusal(two, out)
-    assert said.startswith("made with different --pairs: 500 in colpali--")
-    assert "100 in colqwen2--" in said
-    change(two[1], pairs=500, seed=7)
-    assert "--seed: 42 in" in refusal(two, out)
-    change(two[1], seed=42, trials=2)
-    assert "--trials: not given in colpali" in refusal(two, out)
-    change(two[1], trials=None, benchmark={"VidoreDocVQARetrieval": {"corpus": "sha256-other"}})
-    assert "VidoreDocVQARetrieval was not the same data" in refusal(two, out)
-    change(
-        two[1],
-        benchmark={"VidoreDocVQARetrieval": {"corpus": "sha256-VidoreDocVQARetrieval", "queries": "q", "qrels": "g"}},
-    )
-    change(two[1], benchmark={"VidoreAnotherRetrieval": {}})
-    assert "averages of vidore-v1 are over different data sets" in refusal(two, out)
-    change(copy, card={"kind": "text tokens", "name": "minilm"})
-    assert "two kinds are never compared" in refusal([two[0], copy], out)
-
-
-def test_one_backbone_has_one_window(tmp_path: Path) -> None:
-    apart = [write_folder(tmp_path, "colpali", (name,)) for name in ("vidore-v1", "vidore-v2")]
-    change(apart[1], window={"window": "9-12"})
-    assert "colpali was pruned with different windows: 11-14 in" in refusal(apart, tmp_path / "joint")
-
-
-def test_what_only_differs_between_backbones_is_noted(two: list[Path]) -> None:
-    change(two[1], dtype="bfloat16")
-    (note,) = read_sources(two)[1]
-    assert note.startswith("dtype differs: not given in colpali")
-
-
-def test_what_is_no_finished_folder_is_named_with_the_way_out(two: list[Path], tmp_path: Path) -> None:
-    out = tmp_path / "joint"
-    assert "there is no folder" in refusal([tmp_path / "nowhere"], out)
-    (tmp_path / "empty").mkdir()
-    assert "empty is not a folder of experiments" in refusal([tmp_path / "empty"], out)
-    (tmp_path / "begun" / "runs").mkdir(parents=True)
-    assert "nothing is finished in" in refusal([tmp_path / "begun"], out)
-    assert "holds 2 folders of experiments: name those" in refusal([tmp_path], out)
-    (tmp_path / "empty" / "peak-memory.json").write_text('{"rows": [], "facts": {}}')
-    assert "can be joined: it has peak-memory; join reads main-table" in refusal([tmp_path / "empty"], out)
-    (two[0] / "sr-ndcg.json").write_text("{")
-    assert "sr-ndcg.json is not whole" in refusal(two, out)
-    assert "would be overwritten" in refusal([two[1]], two[1])
-
-
 def test_an_earlier_join_is_neither_joined_nor_left_behind(two: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "joint"
     join(two, out)
@@ -308,3 +236,17 @@ def test_the_command_joins_folders_and_nothing_else_takes_any(two: list[Path], t
         (["main-table", *names], "only `harness experiment join` takes folders"),
     ):
         assert said in str(run(app, ["experiment", *arguments]).exception)
+
+
+@pytest.mark.slow
+def test_what_experiments_really_write_can_be_joined(toy_world, tmp_path: Path) -> None:
+    places = {"backbone": toy_world.backbone, "benchmark": toy_world.benchmark, "calibration": toy_world.calibration}
+    lab = Lab(Settings(**places, pairs=20, trials=1), toy_world.folder / "stores", tmp_path, 1, quiet)
+    wanted = ("main-table", "budget-curve", "layer-curve", "window-ablation", "sr-ndcg")
+    run_experiments(lab, [find(name) for name in wanted])
+    done = join([lab.folder], tmp_path / "joint")
+    assert [joined.item.name for joined in done if joined.left_out] == ["base-probe"], "a toy has no base model"
+    (row,) = record(tmp_path / "joint", "windows")["rows"]
+    assert row["window"] == str(lab.bound.window)
+    assert row["gap_mean"] <= 0
+    assert {source["backbone"]["name"] for source in record(tmp_path / "joint", "sr-ndcg")["joined"]} == {"toy"}

@@ -104,7 +104,7 @@ class Joint:
 
 
 def guided_row(windows: Iterable[str]) -> str:
-    """The row of a window ablation that is not one of the nine: the SR-guided window, or else the one that was given."""
+    """The row of a window ablation that is none of the nine: the SR-guided window, or else the one that was given."""
     others = [window for window in windows if window not in NINE]
     return "SR-guided" if "SR-guided" in others else others[0]
 

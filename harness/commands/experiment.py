@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from harness.console import output, people, print_rows
+from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
     from harness.experiments.lab import Settings
@@ -19,7 +20,9 @@ SHOWN = 40  # rows on screen; all are in the files
 
 
 def experiment(
-    name: Annotated[str | None, typer.Argument(help="Which one, or `all`; --list names them.")] = None,
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="Which one, `all`, or `join`; --list names them.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="For `join`: finished folders, one a backbone.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="What there is, and what it stands for.")] = False,
     backbone: Annotated[str, typer.Option(help="Name, name=folder, name=id@revision, or your_file.py.")] = "nano",
     benchmark: Annotated[str, typer.Option(help="Name or folder in ViDoRe's layout.")] = "minidocs",
@@ -40,7 +43,7 @@ def experiment(
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,
     max_visual_tokens: Annotated[int | None, typer.Option(help="At most so many visual tokens a page.")] = None,
     store: Annotated[Path | None, typer.Option(help="Folder of stores.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of experiments.")] = Path("experiments"),
+    out: Annotated[Path | None, typer.Option(help="Default: experiments; of `join`: experiments/joint.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Also what is finished.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -48,14 +51,24 @@ def experiment(
 ) -> None:
     """Make one of the SAP paper's tables or figures on any backbone and benchmark, or all of them.
 
-    Each writes a table (CSV, JSON) and a figure (SVG, PNG). What is finished is not done again; what was interrupted
-    goes on. Exit status 1 if one of several could not be run.
+    Each writes a table (CSV, JSON, LaTeX) and a figure (SVG, PNG). What is finished is not done again; what was
+    interrupted goes on. Exit status 1 if one of several could not be run.
+
+    `join FOLDER FOLDER …` makes the tables and figures of several backbones from the folders of each.
     """
     from harness.experiments.registry import EXPERIMENTS, find
 
     if listing or name is None:
         show_list(as_json)
         return
+    if name == "join":
+        from harness.commands.experiment_join import experiment_join
+
+        experiment_join(context, folders or [], out, as_json)
+        return
+    if folders:
+        raise PruneBoardError(f"only `harness experiment join` takes folders, and {name} is given {len(folders)}")
+    out = out or Path("experiments")
     chosen = list(EXPERIMENTS.values()) if name == "all" else [find(name)]
     given: dict[str, Any] = {
         "backbone": backbone,
@@ -106,6 +119,8 @@ def show_list(as_json: bool) -> None:
         row["what"] = [row["about"], row["stands_for"]]  # type: ignore[assignment]
     columns = {"name": "experiment", "what": "what it shows, and what of the SAP paper it stands for"}
     print_rows(rows, columns, title=f"{len(rows)} experiments", as_json=as_json, stacked=("what",))
+    if not as_json:
+        output.print("`join FOLDER FOLDER …` makes the tables and figures of several backbones from finished folders")
 
 
 def _report(done: list[Done], settings: Settings, as_json: bool) -> None:
@@ -132,7 +147,7 @@ def _report(done: list[Done], settings: Settings, as_json: bool) -> None:
             _show(item)
         state = "" if item.outcome else " (finished before)"
         files = escape(str(item.files["png"].with_suffix("")))
-        output.print(f"{item.experiment.name}{state}: {files}.{{csv,json,svg,png}}", soft_wrap=True)
+        output.print(f"{item.experiment.name}{state}: {files}.{{csv,json,tex,svg,png}}", soft_wrap=True)
     if settings.backbone == "nano":
         from harness.commands.evaluate import NANO_NOTE
 
@@ -165,8 +180,6 @@ def _figure(value: Any) -> Any:
 
 
 def _numbers(option: str, text: str | None, kind: type) -> tuple | None:
-    from pruners.core.errors import PruneBoardError
-
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What an experiment found, and how it is written: a CSV and a JSON table, and a figure as SVG and PNG."""
+"""What an experiment found, and how it is written: a table as CSV, JSON and LaTeX, and a figure as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.experiments import latex
 from harness.store.format import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ENDINGS = ("csv", "svg", "png", "json")
+ENDINGS = ("csv", "tex", "svg", "png", "json")
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,12 @@ class Outcome:
     rows: Sequence[Mapping[str, Any]]
     columns: Mapping[str, str]
     """What a person is shown of a row: key -> heading."""
-    draw: Callable[[Figure], None]
+    draw: Callable[[Figure], None] | None
+    """None: a table that has no figure."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    latex: str | None = None
+    """A layout of its own; None: the columns, one line a row."""
 
 
 def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
@@ -36,7 +40,10 @@ def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str,
 
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / f"{name}.csv", as_csv(outcome.rows).encode())
-    for ending, data in render(outcome.draw).items():
+    caption = latex.escape(about.get("caption", name))
+    plain = latex.from_columns(outcome.rows, outcome.columns, caption=caption, label=name)
+    write_atomically(folder / f"{name}.tex", (outcome.latex or plain).encode())
+    for ending, data in (render(outcome.draw) if outcome.draw else {}).items():
         write_atomically(folder / f"{name}.{ending}", data)
     record = {
         **about,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.evaluation.run_folder import environment
+from harness.experiments import labels
 from harness.experiments.lab import Lab, measured_with
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
 from harness.experiments.registry import Experiment
@@ -63,10 +64,18 @@ def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) 
 
 def _about(lab: Lab, experiment: Experiment) -> dict[str, Any]:
     """What the figures rest on."""
-    about = {"experiment": experiment.name, "stands_for": f"SAP paper, {experiment.stands_for}", **lab.identity}
+    words = {"experiment": experiment.name, "stands_for": f"SAP paper, {experiment.stands_for}"}
+    about = {**words, "caption": _caption(lab, experiment), **lab.identity}
     if "bound" in vars(lab):  # a window was needed
         about["window"] = dict(lab.bound.origin)
     return {**about, "measured_with": measured_with(), "environment": environment()}
+
+
+def _caption(lab: Lab, experiment: Experiment) -> str:
+    """What a reader of the table alone must know."""
+    where = ", ".join(map(labels.benchmark, lab.groups))
+    what = experiment.about[0].upper() + experiment.about[1:]
+    return f"{what}. Backbone: {labels.backbone(lab.backbone.card.name)}; benchmark: {where}."
 
 
 def stored_rows(done: Done) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +68,7 @@ def _preview(folder: Path, run: Run) -> Iterator[Entry]:
 
     from harness.submissions.submit import Choice, make
 
-    changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, timezone.utc)
+    changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, UTC)
     origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
     for made in make(run, Choice(origin)):
         scores = scores_of(pd.read_parquet(io.BytesIO(made.per_query)))

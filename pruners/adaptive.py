@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
-from typing_extensions import Self
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, learned, pruner
 from pruners.core.apply import SEED

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
-from typing_extensions import Self
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
 from pruners.core.apply import SEED

@@ -128,7 +128,7 @@ def _keys(bits: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def _margin(row: np.ndarray, a: int, b: int) -> float:
+def _margin(row: np.ndarray, a: int, b: int) -> np.float32:
     return abs(_similarity(row[a]) - _similarity(row[b]))
 
 
@@ -154,7 +154,7 @@ def _columns(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def _highest(row: np.ndarray, flip: np.int32, bound: np.ndarray, but: int) -> int:
+def _highest(row: np.ndarray, flip: np.int32, bound: np.ndarray, but: int) -> np.int32:
     """The first of the highest but one: their key in one vectorised sweep, where it is in another."""
     top, skipped = GONE, np.int32(but)
     for j in range(len(row)):

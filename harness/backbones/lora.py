@@ -6,6 +6,8 @@ adapted by random or zero weights; upstream has also lost whole adapters whose l
 
 from __future__ import annotations
 
+import harness.compat  # noqa: F401
+
 import re
 from dataclasses import dataclass
 from typing import Any

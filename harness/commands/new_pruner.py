@@ -53,7 +53,7 @@ def test_{name}_does_what_it_says():
 """
 
 
-class Kind(str, enum.Enum):
+class Kind(enum.StrEnum):
     scorer = "scorer"
     reducer = "reducer"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -15,11 +15,6 @@ import tomli_w
 from pruners.core.apply import SEED
 from pruners.core.budget import STANDARD, SWEEP, check_budget
 from pruners.core.errors import PruneBoardError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Profile = Literal["visual", "native"]
 NAMED_BUDGETS = {"standard": STANDARD, "sweep": SWEEP}

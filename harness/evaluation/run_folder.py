@@ -20,7 +20,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ class RunFolder:
 
     def log(self, line: str) -> None:
         with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{datetime.now(timezone.utc).isoformat(timespec='seconds')} {line}\n")
+            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}\n")
 
     def _path(self, task: str, slug: str, ending: str) -> Path:
         folder = task.replace("/", "--")

@@ -70,7 +70,7 @@ class Source:
         """What the joint files say about where their figures come from."""
         key = self.folder.resolve().name.rpartition("--")[2]
         kept = {name: self.first[name] for name in ("backbone", "benchmark", "settings")}
-        code = {name: record["environment"]["code"] for name, record in self.records.items()}
+        code = {name: record.get("measured_with") for name, record in self.records.items()}
         return {"folder": str(self.folder), "key": key, **kept, "experiments": code}
 
 
@@ -168,7 +168,7 @@ def _differences(sources: Sequence[Source]) -> list[str]:
             found.append(f"{setting} differs: {_told(values)}")
     codes = _by_value((s, code) for s in sources for code in s.identity()["experiments"].values())
     if len(codes) > 1:
-        found.append(f"made by different states of the code: {_told(codes)}")
+        found.append(f"made by different states of the code, or with different libraries: {_told(codes)}")
     return found
 
 

@@ -9,7 +9,7 @@ stored; who shows them derives them.
 from __future__ import annotations
 
 from datetime import date
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
@@ -37,7 +37,7 @@ class Strict(BaseModel):
     )
 
 
-class Track(str, Enum):
+class Track(StrEnum):
     """What kind of index a method leaves, and what it may have seen. Only equals are ranked together."""
 
     subset = "query-agnostic subset"

@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from typing_extensions import Self
 
 from . import plugins
 from .budget import keep_count

@@ -73,7 +73,7 @@ def first_highest(row: np.ndarray) -> int:
     highest, place = np.int32(ordered32(top)).view(np.float32), n
     for i in range(len(row)):
         place = min(place, np.int32(i) if row[i] == highest else n)
-    return place if place < n else 0  # NaN is not equal to itself
+    return int(place) if place < n else 0  # NaN is not equal to itself
 
 
 @numba.njit(cache=True)

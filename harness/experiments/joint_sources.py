@@ -126,9 +126,6 @@ def _source(folder: Path, records: dict[str, dict[str, Any]]) -> Source:
 
 def _refuse_what_misleads(sources: Sequence[Source]) -> None:
     """Everything that would put a wrong figure into a joint table, by name and with the way out."""
-    kinds = _by_value((source, source.card.get("kind", "visual")) for source in sources)
-    if len(kinds) > 1:
-        raise PruneBoardError(f"backbones of two kinds are never compared: {_told(kinds)}")
     for setting in SAME:
         values = _by_value((s, record["settings"].get(setting)) for s in sources for record in s.records.values())
         if len(values) > 1:
@@ -162,6 +159,9 @@ def _refuse_what_misleads(sources: Sequence[Source]) -> None:
 
 def _differences(sources: Sequence[Source]) -> list[str]:
     found = []
+    kinds = _by_value((source, source.card.get("kind", "visual")) for source in sources)
+    if len(kinds) > 1:
+        found.append(f"vectors stand for different things, so do not compare these backbones: {_told(kinds)}")
     for setting in TOLD:
         values = _by_value((source, source.first["settings"].get(setting)) for source in sources)
         if len(values) > 1:

@@ -71,8 +71,6 @@ def test_folders_that_would_mislead_together_are_refused_by_name(two: list[Path]
     )
     change(two[1], benchmark={"VidoreAnotherRetrieval": {}})
     assert "averages of vidore-v1 are over different data sets" in refusal(two, out)
-    change(copy, card={"kind": "text tokens", "name": "minilm"})
-    assert "two kinds are never compared" in refusal([two[0], copy], out)
 
 
 def test_one_backbone_has_one_window(tmp_path: Path) -> None:
@@ -85,6 +83,13 @@ def test_what_only_differs_between_backbones_is_noted(two: list[Path]) -> None:
     change(two[1], dtype="bfloat16")
     (note,) = read_sources(two)[1]
     assert note.startswith("dtype differs: not given in colpali")
+
+
+def test_backbones_of_two_kinds_stand_side_by_side_with_a_warning(two: list[Path], tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(two[0], tmp_path / "copy"))
+    change(copy, card={"kind": "text tokens", "name": "minilm"})
+    (note,) = read_sources([two[0], copy])[1]
+    assert note.startswith("vectors stand for different things, so do not compare these backbones: visual in colpali")
 
 
 def test_what_is_no_finished_folder_is_named_with_the_way_out(two: list[Path], tmp_path: Path) -> None:

@@ -30,19 +30,20 @@ class Outcome:
     notes: Sequence[str] = ()
 
 
-def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
+def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any], title: str) -> None:
     """Write all files of an outcome. The JSON file goes last: where it is, the others are whole."""
     from harness.experiments.figures import render
 
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / f"{name}.csv", as_csv(outcome.rows).encode())
-    for ending, data in render(outcome.draw).items():
+    for ending, data in render(outcome.draw, title).items():
         write_atomically(folder / f"{name}.{ending}", data)
     record = {
         **about,
         "columns": outcome.columns,
         "facts": outcome.facts,
         "notes": list(outcome.notes),
+        "rows_with_a_printed_figure": sum(any(key.startswith("paper") for key in row) for row in outcome.rows),
         "rows": list(outcome.rows),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False, default=_plain)

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).parent))
 from reading_figures import complaints
 
+from harness.experiments import labels
 from harness.experiments.figures import LOOKS, bars, legend, line, looks, panels, render
 
 
@@ -47,7 +48,13 @@ def test_every_look_has_its_own_marker_dashes_and_hatch() -> None:
         assert len({str(getattr(look, part)) for look in LOOKS}) == len(LOOKS), part
 
 
+def test_a_figure_says_whose_figures_these_are_in_a_papers_words() -> None:
+    svg = render(lines, labels.title("colqwen2", "vidore-v2"))["svg"].decode()
+    assert "ColQwen2 on ViDoRe v2" in svg
+    assert labels.title("jina-v4", None) == "Jina v4", "what depends on no pages names none"
+
+
 def test_the_same_data_give_the_same_files() -> None:
-    first, second = render(lines), render(lines)
+    first, second = render(lines, "nano"), render(lines, "nano")
     assert set(first) == {"svg", "png"}
     assert first == second

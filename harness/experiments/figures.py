@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
+    "axes.titlesize": 9,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.spines.top": False,
@@ -65,7 +66,7 @@ def render(draw: Callable[[Figure], None], title: str) -> dict[str, bytes]:
         for ending in ("svg", "png"):
             figure = Figure(figsize=(6.4, 4.0), layout="constrained")
             draw(figure)
-            figure.suptitle(title, fontsize=10, fontweight="bold")
+            figure.suptitle(title, fontsize=11, fontweight="bold")
             data = io.BytesIO()
             bare = {"Date": None} if ending == "svg" else {"Software": None}
             figure.savefig(data, format=ending, dpi=150, metadata=bare)

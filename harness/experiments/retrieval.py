@@ -15,7 +15,7 @@ from harness.experiments.outcome import Outcome
 from harness.metrics.ranking import CUTOFFS
 from pruners import STANDARD, SWEEP
 
-RETENTION = "NDCG@5 retention [% of the full model]"
+RETENTION = "NDCG@5 retention\n[% of the full model]"
 GAMMA = "keep ratio γ [fraction of a page's vectors]"
 
 
@@ -126,7 +126,7 @@ def ndcg_cutoffs(lab: Lab) -> Outcome:
                 line(axes, range(len(here)), [row["retention"] for row in here], look[label], label)
             axes.set_xticks(range(len(CUTOFFS)), [f"@{k}" for k in CUTOFFS])
             axes.set_xlabel("NDCG cutoff [rank]")
-        places[0].set_ylabel("NDCG retention of SAP [% of the full model]")
+        places[0].set_ylabel("NDCG retention of SAP\n[% of the full model]")
         legend(figure, places[0])
 
     columns = {"benchmark": "benchmark", "budget": "γ", "cutoff": "NDCG@", "retention": "%"}

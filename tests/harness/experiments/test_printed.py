@@ -1,9 +1,11 @@
 """The paper's figures beside ours: looked up by our names, and only where they mean the same."""
 
+import numpy as np
 import pytest
 
 from harness import paper
 from harness.experiments import printed
+from harness.experiments.correlation import PAPER_POINTS
 from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
 from harness.experiments.lab import group_of
 from harness.experiments.probes import drop_factor
@@ -102,6 +104,13 @@ def test_the_papers_own_cells_beside_the_trained_method_are_those_of_its_main_ta
             if table["method"] == "sap" and all(table[key] == row[key] for key in same):
                 assert row["ndcg_at_5_retention_pct"] == pytest.approx(table["ndcg_at_5_retention_pct"], abs=0.051)
                 assert row["ndcg_at_5"] == table["ndcg_at_5"]
+
+
+def test_the_papers_correlation_is_that_of_its_printed_cells_over_all_backbones() -> None:
+    cells = paper.printed()["per_dataset"]
+    both = ([cell[key] for cell in cells] for key in ("score_retention", "ndcg_at_5_retention_pct"))
+    assert np.corrcoef(*both)[0, 1] == pytest.approx(paper.printed()["sr_ndcg_pearson"], abs=0.005)
+    assert {cell["method"] for cell in cells} == {printed.METHODS[method] for method in PAPER_POINTS}
 
 
 def test_the_papers_windows_snap_as_it_says() -> None:

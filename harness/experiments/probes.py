@@ -56,13 +56,13 @@ def base_probe(lab: Lab) -> Outcome:
         notes.append("Where the base model does not drop there is no factor between the drops.")
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, ["the window and after it", f"every layer, γ = {PROBE_BUDGETS[0]:g}"])
+        places = panels(figure, ["the window and after it", f"every layer, γ = {PROBE_BUDGETS[0]:g}"], share_y=False)
         draw_drops(places[0], rows)
         layer_bands(places[1], (choice.window.start, choice.window.stop or 0), choice.boundary, len(curves[OWN]))
         for source, curve in curves.items():
             places[1].plot(curve[:, 0], **probe_style(source, PROBE_BUDGETS[0]))
         places[1].set_xlabel("decoder layer [index from 0]")
-        places[0].set_ylabel("mean Score Retention [MaxSim pruned / full]")
+        places[1].set_ylabel("Score Retention\n[MaxSim pruned / full]")
         legend(figure, places[0], 2, also=places[1])
 
     columns = {"budget": "γ", "attention": "attention", "in_window": "in window", "after": "after", "drop": "drop"}
@@ -85,11 +85,12 @@ def draw_drops(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
         y = [row["in_window"]] if row["after"] is None else [row["in_window"], row["after"]]
         axes.plot(range(len(y)), y, **probe_style(row["attention"], row["budget"]))
     for row in [row for row in rows if row["attention"] == OWN and row["drop_factor"] is not None]:
-        text = f"drop × {row['drop_factor']:.1f}"
+        text = f"{row['drop_factor']:.1f} × the base's drop"
         axes.annotate(text, (1, row["after"]), (6, -3), textcoords="offset points", fontsize=8)
     axes.set_xticks([0, 1], ["in window", "after"])
-    axes.set_xlim(-0.25, 1.45)
+    axes.set_xlim(-0.25, 1.8)
     axes.set_xlabel("layers")
+    axes.set_ylabel("mean Score Retention\n[MaxSim pruned / full]")
 
 
 def probe_style(source: str, budget: float) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def v2v_ablation(lab: Lab) -> Outcome:
         series = {"visual rows (V2V)": [r["visual_rows"] for r in rows], "all rows": [r["all_rows"] for r in rows]}
         bars(axes, [f"{gamma:g}" for gamma in STANDARD], series, looks(series))
         axes.set_xlabel("keep ratio γ [fraction of a page's vectors]")
-        axes.set_ylabel("Score Retention [MaxSim pruned / full]")
+        axes.set_ylabel("Score Retention\n[MaxSim pruned / full]")
         legend(figure, axes)
 
     columns = {"budget": "γ", "visual_rows": "visual rows", "all_rows": "all rows", "visual_minus_all": "difference"}

@@ -16,6 +16,7 @@ from harness.metrics.ranking import CUTOFFS
 from pruners import STANDARD, SWEEP
 
 RETENTION = "NDCG@5 retention\n[% of the full model]"
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9)
 GAMMA = "keep ratio γ [fraction of a page's vectors]"
 
 
@@ -94,6 +95,8 @@ def budget_curve(lab: Lab) -> Outcome:
                 line(axes, x, y, look[method], labels.method(method))
             axes.axhline(100, color="0.4", linewidth=0.8)
             axes.set_xscale("log")
+            axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+            axes.minorticks_off()
             axes.set_xlabel("realised keep ratio [fraction of vectors, log scale]")
         places[0].set_ylabel(RETENTION)
         legend(figure, places[0], 5)

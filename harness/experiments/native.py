@@ -131,6 +131,6 @@ def _figure(rows: list[dict[str, Any]], groups: list[str]) -> Any:
                 line(axes, [p[0] for p in points], [p[1] for p in points], look[label], label, markersize=size)
             axes.set_xlabel("realised keep ratio [fraction of vectors]")
         places[0].set_ylabel(RETENTION)
-        legend(figure, places[0], 2)
+        legend(figure, places[0], 3)
 
     return draw

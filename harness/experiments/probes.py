@@ -48,7 +48,6 @@ def base_probe(lab: Lab) -> Outcome:
         rows += [{**row, "drop_factor": factor, **printed_probe(lab.backbone.card.name, row)} for row in here]
     curves_as_lists = {source: curve.T.tolist() for source, curve in curves.items()}
     facts = {"window": str(choice.window), "l_star": choice.boundary, "base": origin, "curves": curves_as_lists}
-    facts |= {f"drop_factor at γ = {row['budget']:g}": row["drop_factor"] for row in rows}
     notes = [f"Attention of {BASE} is read from {origin}."]
     if choice.empty_suffix:
         notes.append("There is no alignment region after the window, so no drop across its end can be given.")

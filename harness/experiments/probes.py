@@ -86,6 +86,9 @@ def draw_drops(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     for row in [row for row in rows if row["attention"] == OWN and row["drop_factor"] is not None]:
         text = f"{row['drop_factor']:.1f} × the base's drop"
         axes.annotate(text, (1, row["after"]), (6, -3), textcoords="offset points", fontsize=8)
+    if any(row["after"] is None for row in rows):
+        middle = float(np.mean([row["in_window"] for row in rows]))
+        axes.annotate("no layers come\nafter the window", (1, middle), ha="center", va="center", fontsize=8)
     axes.set_xticks([0, 1], ["in window", "after"])
     axes.set_xlim(-0.25, 1.8)
     axes.set_xlabel("layers")

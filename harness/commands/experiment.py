@@ -114,9 +114,10 @@ def experiment(
 def show_list(as_json: bool) -> None:
     from harness.experiments.registry import EXPERIMENTS
 
-    rows = [{"name": e.name, "about": e.about, "stands_for": e.stands_for} for e in EXPERIMENTS.values()]
+    told = ("name", "about", "stands_for", "reproduces", "cannot")
+    rows: list[dict[str, Any]] = [{key: getattr(e, key) for key in told} for e in EXPERIMENTS.values()]
     for row in [] if as_json else rows:
-        row["what"] = [row["about"], row["stands_for"]]  # type: ignore[assignment]
+        row["what"] = [row["about"], row["stands_for"]]
     columns = {"name": "experiment", "what": "what it shows, and what of the SAP paper it stands for"}
     print_rows(rows, columns, title=f"{len(rows)} experiments", as_json=as_json, stacked=("what",))
     if not as_json:

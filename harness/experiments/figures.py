@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
+    "axes.titlesize": 9,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.spines.top": False,
@@ -58,13 +59,15 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     return {name: LOOKS[i % len(LOOKS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
-def render(draw: Callable[[Figure], None]) -> dict[str, bytes]:
-    """The figure as SVG and PNG."""
+def render(draw: Callable[[Figure], None], title: str = "") -> dict[str, bytes]:
+    """The figure as SVG and PNG, under a title that says whose they are; joint figures say it in each panel."""
     files = {}
     with matplotlib.rc_context(STYLE):
         for ending in ("svg", "png"):
             figure = Figure(figsize=(6.4, 4.0), layout="constrained")
             draw(figure)
+            if title:
+                figure.suptitle(title, fontsize=11, fontweight="bold")
             data = io.BytesIO()
             bare = {"Date": None} if ending == "svg" else {"Software": None}
             figure.savefig(data, format=ending, dpi=150, metadata=bare)
@@ -108,9 +111,13 @@ def bars(axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float]
     axes.grid(axis="x", visible=False)
 
 
-def legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
-    """One legend below all panels."""
-    handles, labels = axes.get_legend_handles_labels()
+def legend(figure: Figure, axes: Axes, columns: int = 4, also: Axes | None = None) -> None:
+    """One legend below all panels: the series of one, and those that only another one has."""
+    known: dict[str, Any] = {}
+    for place in (axes, also) if also else (axes,):
+        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    handles, labels = list(known.values()), list(known)
     figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), frameon=False)
 
 

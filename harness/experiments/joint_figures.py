@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from harness.calibration.window import GAMMA
-from harness.experiments import derived, labels, latex
+from harness.experiments import labels, latex
 from harness.experiments.figures import Look, interval_band, layer_bands, line, looks, panels
+from harness.experiments.gaps import over_benchmarks
 from harness.experiments.joint import Joint, Row, benchmarks_of, listed, uneven, where
 from harness.experiments.outcome import Outcome
 from harness.experiments.windows import NINE, nine_windows
@@ -118,7 +119,7 @@ def _layer_facts(joint: Joint, title: str) -> dict[str, Any]:
     kept["alignment"] = joint.alignment(title)
     if title in joint.having("window-ablation"):
         ablation = joint.ablation(title, GAMMA)
-        mean = derived.over_benchmarks({b: {w: r["retention"] for w, r in own.items()} for b, own in ablation.items()})
+        mean = over_benchmarks({b: {w: r["retention"] for w, r in own.items()} for b, own in ablation.items()})
         best = max(NINE, key=lambda name: mean[name])
         layers = nine_windows(depth)[best]
         kept |= {"best_of_nine": best, "best_of_nine_layers": str(layers), "over": list(ablation)}

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from harness.experiments import derived, labels, latex
+from harness.experiments import labels, latex
 from harness.experiments.figures import LOOKS, line, looks, panels
 from harness.experiments.joint import Joint, Row, benchmarks_of, uneven, where
 from harness.experiments.joint_figures import legend_of_all
 from harness.experiments.outcome import Outcome
-from harness.experiments.probes import BASE, OWN
+from harness.experiments.probes import BASE, OWN, drop_factor
 
 BUDGETS = (0.20, 0.10, 0.05)
 """In the order of the paper's main table."""
@@ -95,7 +95,7 @@ def base_probe(joint: Joint) -> Outcome:
     rows = []
     for row in raw:
         place = row["backbone"], row["budget"]
-        factor = derived.drop_factor(drops.get((*place, OWN)), drops.get((*place, BASE)))
+        factor = drop_factor(drops.get((*place, OWN)), drops.get((*place, BASE)))
         own = {"drop": _drop(row), "drop_factor": factor if row["attention"] == OWN else None}
         rows.append({**row, **own})
     backbones = joint.having("base-probe")

@@ -7,11 +7,11 @@ from typing import Any
 
 from harness import paper
 from harness.calibration.window import GAMMA
-from harness.experiments import derived, labels, latex, printed
+from harness.experiments import labels, latex, printed
+from harness.experiments.gaps import NINE, Retentions, gap, gaps, over_benchmarks
 from harness.experiments.joint import Joint, Row, benchmarks_of, guided_row, listed, uneven, where
 from harness.experiments.joint_sources import MEAN
 from harness.experiments.outcome import Outcome
-from harness.experiments.windows import NINE
 
 KEPT: tuple[str, ...] = ("retention_interval", "score_retention", "paper", "difference")
 """Of a folder's own row."""
@@ -25,7 +25,7 @@ def window_ablation(joint: Joint, budget: float) -> Outcome:
         retentions = {b: {w: row["retention"] for w, row in own.items()} for b, own in by_benchmark.items()}
         if len(retentions) > 1:
             layers = {window: row["layers"] for window, row in next(iter(by_benchmark.values())).items()}
-            retentions[MEAN] = derived.over_benchmarks(retentions)
+            retentions[MEAN] = over_benchmarks(retentions)
             by_benchmark[MEAN] = {
                 window: {"layers": layers[window], **_printed_mean(joint, title, budget, window, value, by_benchmark)}
                 for window, value in retentions[MEAN].items()
@@ -33,12 +33,12 @@ def window_ablation(joint: Joint, budget: float) -> Outcome:
         for benchmark, own in by_benchmark.items():
             for window, row in own.items():
                 value = retentions[benchmark][window]
-                gap = derived.gap(retentions[benchmark], window)
+                behind = gap(retentions[benchmark], window)
                 place = {"backbone": title, "benchmark": benchmark, "budget": budget, "window": window}
                 marks = {
                     "selected": window == joint.used(title)[1],
-                    "best_of_nine": window in NINE and gap == 0,
-                    "gap_to_best_of_nine": gap,
+                    "best_of_nine": window in NINE and behind == 0,
+                    "gap_to_best_of_nine": behind,
                 }
                 kept = {name: row[name] for name in KEPT if name in row}
                 rows.append({**place, "layers": row["layers"], "retention": value, **marks, **kept})
@@ -112,17 +112,11 @@ def windows(joint: Joint) -> Outcome:
         retentions = {b: {w: row["retention"] for w, row in own.items()} for b, own in ablation.items()}
         used, snapped = joint.used(title)
         own = {"layers": depth, "l_star": facts["l_star"], "window": facts["window"], "snap": facts["snap"]}
-        gaps = derived.gaps(retentions, facts["snap"])
-        row = {
-            "backbone": title,
-            **own,
-            "alignment": joint.alignment(title),
-            "gap_mean": gaps.mean,
-            "gap_worst": gaps.worst,
-        }
+        found = gaps(retentions, facts["snap"])
+        row = {"backbone": title, **own, "alignment": joint.alignment(title), **found}
         if used == facts["window"]:
-            exact = derived.gaps(retentions, guided_row(next(iter(retentions.values()))))
-            row |= {"gap_mean_of_these_layers": exact.mean, "gap_worst_of_these_layers": exact.worst}
+            exact = gaps(retentions, guided_row(next(iter(retentions.values()))))
+            row |= {f"{name}_of_these_layers": value for name, value in exact.items()}
         else:
             notes.append(f"SAP read layers {used} of {title} (they snap to {snapped}), not those chosen here")
         rows.append({**row, "benchmarks": list(retentions), **_printed_window(joint, title, retentions)})
@@ -132,16 +126,13 @@ def windows(joint: Joint) -> Outcome:
     return Outcome(rows, columns, None, notes=[*notes, *joint.unlike()], latex=_windows_latex(joint, rows))
 
 
-def _printed_window(joint: Joint, title: str, retentions: Mapping[str, derived.Retentions]) -> dict[str, Any]:
-    """The paper's window beside ours, and its gaps (by its Table 1) if ours are over its two benchmarks."""
+def _printed_window(joint: Joint, title: str, retentions: Mapping[str, Retentions]) -> dict[str, Any]:
+    """The paper's window beside ours, and its gaps if ours are over its two benchmarks."""
     name = joint.card(title)["name"]
     for said in paper.of_model("sr_guided_windows", name):
         found = {"paper_window": "{}-{}".format(*said["window"]), "paper_l_star": said["l_star"]}
         if set(retentions) == set(printed.BENCHMARKS):
-            tables = [t for t in paper.of_model("window_ablation", name) if t["gamma"] == GAMMA]
-            own = {t["benchmark"]: t["ndcg_at_5_retention_pct"] for t in tables if t["benchmark"] != MEAN}
-            gaps = derived.gaps(own, said["snap"])
-            found |= {"paper_gap_mean": round(gaps.mean, 1), "paper_gap_worst": round(gaps.worst, 1)}
+            found |= {"paper_gap_mean": said["gap_mean"], "paper_gap_worst": said["gap_worst"]}
         return found
     return {}
 

@@ -25,6 +25,12 @@ BENCHMARKS = {
     "vidore-v1": "ViDoRe v1",
     "vidore-v2": "ViDoRe v2",
     "vidore-v3": "ViDoRe v3",
+    "minidocs-v1": "minidocs v1",
+    "minidocs-v2": "minidocs v2",
+    "minidocs-calibration": "minidocs calibration",
+    "minidocs-calibration/calibration": "minidocs calibration",
+    "colpali-train": "ColPali's training set",
+    "vidore-v1-mix": "ViDoRe v1, five data sets",
 }
 
 
@@ -39,3 +45,8 @@ def backbone(name: str) -> str:
 
 def benchmark(name: str) -> str:
     return BENCHMARKS.get(name, name)
+
+
+def title(backbone_name: str, data: str | None) -> str:
+    """What stands over a figure: whose figures these are, and on which pages, if they depend on pages."""
+    return backbone(backbone_name) + (f" on {benchmark(data)}" if data else "")

@@ -34,7 +34,7 @@ class Outcome:
     """A layout of its own; None: the columns, one line a row."""
 
 
-def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
+def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any], title: str = "") -> None:
     """Write all files of an outcome. The JSON file goes last: where it is, the others are whole."""
     from harness.experiments.figures import render
 
@@ -43,13 +43,14 @@ def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str,
     caption = latex.escape(about.get("caption", name))
     plain = latex.from_columns(outcome.rows, outcome.columns, caption=caption, label=name)
     write_atomically(folder / f"{name}.tex", (outcome.latex or plain).encode())
-    for ending, data in (render(outcome.draw) if outcome.draw else {}).items():
+    for ending, data in (render(outcome.draw, title) if outcome.draw else {}).items():
         write_atomically(folder / f"{name}.{ending}", data)
     record = {
         **about,
         "columns": outcome.columns,
         "facts": outcome.facts,
         "notes": list(outcome.notes),
+        "rows_with_a_printed_figure": sum(any(key.startswith("paper") for key in row) for row in outcome.rows),
         "rows": list(outcome.rows),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False, default=_plain)

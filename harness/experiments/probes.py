@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness import paper
 from harness.calibration.window import choose_window, mean_retention, pair_retention
 from harness.encode import encode
-from harness.experiments.figures import bars, layer_bands, legend, line, looks, panels
+from harness.experiments.figures import bars, layer_bands, legend, looks, panels
 from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.store.reader import Store
@@ -35,38 +35,90 @@ def base_probe(lab: Lab) -> Outcome:
         with lab.progress(f"curve over layers, {source}", total=len(chosen), done=0) as advance:
             curves[source] = mean_retention(pair_retention(store, chosen, gammas=PROBE_BUDGETS, advance=advance))[0]
     choice = choose_window(curves[OWN][:, 0])
-    inside, after = _layers(choice.window), slice(choice.boundary, None)
+    inside, after = slice(choice.window.start, choice.window.stop), slice(choice.boundary, None)
     rows: list[dict[str, Any]] = []
     for g, gamma in enumerate(PROBE_BUDGETS):
-        said = [r for r in paper.of_model("base_probe", lab.backbone.card.name) if r["gamma"] == gamma]
+        here: list[dict[str, Any]] = []
         for source, curve in curves.items():
-            row = {"budget": gamma, "attention": source, "in_window": curve[inside, g].mean()}
-            row |= {"after": None, "drop": None} if choice.empty_suffix else {"after": curve[after, g].mean()}
-            if not choice.empty_suffix:
-                row["drop"] = row["in_window"] - row["after"]
-            if said:
-                within, beyond = said[0]["fine_tuned" if source == OWN else "base"]
-                row |= {"paper_in_window": within, "paper_after": beyond, "difference": row["in_window"] - within}
-            rows.append(row)
+            within = float(curve[inside, g].mean())
+            beyond = None if choice.empty_suffix else float(curve[after, g].mean())
+            drop = None if beyond is None else within - beyond
+            here.append({"budget": gamma, "attention": source, "in_window": within, "after": beyond, "drop": drop})
+        factor = drop_factor(*(row["drop"] for row in here))
+        rows += [{**row, "drop_factor": factor, **printed_probe(lab.backbone.card.name, row)} for row in here]
     curves_as_lists = {source: curve.T.tolist() for source, curve in curves.items()}
     facts = {"window": str(choice.window), "l_star": choice.boundary, "base": origin, "curves": curves_as_lists}
     notes = [f"Attention of {BASE} is read from {origin}."]
     if choice.empty_suffix:
         notes.append("There is no alignment region after the window, so no drop across its end can be given.")
+    elif any(row["drop_factor"] is None for row in rows):
+        notes.append("Where the base model does not drop there is no factor between the drops.")
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, [f"γ = {gamma:g}" for gamma in PROBE_BUDGETS])
-        look = looks(curves)
-        for g, axes in enumerate(places):
-            layer_bands(axes, (choice.window.start, choice.window.stop or 0), choice.boundary, len(curves[OWN]))
-            for source, curve in curves.items():
-                line(axes, range(len(curve)), curve[:, g].tolist(), look[source], f"attention of the {source} model")
-            axes.set_xlabel("decoder layer [index from 0]")
-        places[0].set_ylabel("Score Retention [MaxSim pruned / full]")
-        legend(figure, places[0])
+        places = panels(figure, ["the window and after it", f"every layer, γ = {PROBE_BUDGETS[0]:g}"], share_y=False)
+        draw_drops(places[0], rows)
+        layer_bands(places[1], (choice.window.start, choice.window.stop or 0), choice.boundary, len(curves[OWN]))
+        for source, curve in curves.items():
+            places[1].plot(curve[:, 0], **probe_style(source, PROBE_BUDGETS[0]))
+        places[1].set_xlabel("decoder layer [index from 0]")
+        places[1].set_ylabel("Score Retention\n[MaxSim pruned / full]")
+        legend(figure, places[0], 2, also=places[1])
 
     columns = {"budget": "γ", "attention": "attention", "in_window": "in window", "after": "after", "drop": "drop"}
+    columns |= {
+        "drop_factor": "factor",
+        "difference_in_window": "in window − paper",
+        "difference_after": "after − paper",
+    }
     return Outcome(rows, columns, draw, facts, notes)
+
+
+def drop_factor(own: float | None, base: float | None) -> float | None:
+    """How many times larger the fine-tuned model's drop is; none without a drop of the base."""
+    return None if own is None or base is None or base <= 0 else own / base
+
+
+def draw_drops(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
+    """The paper's figure: in the window against after it, by attention source; filled and hollow by budget."""
+    for row in rows:
+        y = [row["in_window"]] if row["after"] is None else [row["in_window"], row["after"]]
+        axes.plot(range(len(y)), y, **probe_style(row["attention"], row["budget"]))
+    for row in [row for row in rows if row["attention"] == OWN and row["drop_factor"] is not None]:
+        text = f"{row['drop_factor']:.1f} × the base's drop"
+        axes.annotate(text, (1, row["after"]), (6, -3), textcoords="offset points", fontsize=8)
+    if any(row["after"] is None for row in rows):
+        middle = float(np.mean([row["in_window"] for row in rows]))
+        axes.annotate("no layers come\nafter the window", (1, middle), ha="center", va="center", fontsize=8)
+    axes.set_xticks([0, 1], ["in window", "after"])
+    axes.set_xlim(-0.25, 1.8)
+    axes.set_xlabel("layers")
+    axes.set_ylabel("mean Score Retention\n[MaxSim pruned / full]")
+
+
+def probe_style(source: str, budget: float) -> dict[str, Any]:
+    """Red and circles: fine-tuned; blue and squares: base. Filled and solid: the larger budget; hollow: the smaller."""
+    color, marker = {OWN: ("#D55E00", "o"), BASE: ("#0072B2", "s")}[source]
+    first = budget == PROBE_BUDGETS[0]
+    return {
+        "label": f"attention of the {source} model, γ = {budget:g}",
+        "color": color,
+        "marker": marker,
+        "linestyle": "-" if first else "--",
+        "markerfacecolor": color if first else "white",
+    }
+
+
+def printed_probe(backbone: str, row: dict[str, Any]) -> dict[str, float]:
+    """The paper's row beside ours, with the differences of both means and of their drop."""
+    key = "fine_tuned" if row["attention"] == OWN else "base"
+    found: dict[str, float] = {}
+    for said in [r for r in paper.of_model("base_probe", backbone) if r["gamma"] == row["budget"]]:
+        within, beyond = said[key]
+        figures = {"in_window": within, "after": beyond, "drop": said[f"{key}_drop"]}
+        found = {f"paper_{name}": value for name, value in figures.items()}
+        found |= {f"difference_{name}": row[name] - v for name, v in figures.items() if row[name] is not None}
+        found["paper_drop_factor"] = said["fine_tuned_drop"] / said["base_drop"]
+    return found
 
 
 def v2v_ablation(lab: Lab) -> Outcome:
@@ -92,6 +144,7 @@ def v2v_ablation(lab: Lab) -> Outcome:
                 visual, everything = table[name]
                 row |= {"paper_visual_rows": visual, "paper_all_rows": everything}
                 row |= {"difference": row["visual_rows"] - visual}
+                row |= {"difference_all_rows": row["all_rows"] - everything}
         rows.append(row)
 
     def draw(figure: Figure) -> None:
@@ -99,20 +152,21 @@ def v2v_ablation(lab: Lab) -> Outcome:
         series = {"visual rows (V2V)": [r["visual_rows"] for r in rows], "all rows": [r["all_rows"] for r in rows]}
         bars(axes, [f"{gamma:g}" for gamma in STANDARD], series, looks(series))
         axes.set_xlabel("keep ratio γ [fraction of a page's vectors]")
-        axes.set_ylabel("Score Retention [MaxSim pruned / full]")
+        axes.set_ylabel("Score Retention\n[MaxSim pruned / full]")
         legend(figure, axes)
 
     columns = {"budget": "γ", "visual_rows": "visual rows", "all_rows": "all rows", "visual_minus_all": "difference"}
-    facts = {"window": str(window), "pairs": len(chosen), "pairs_left_out": left_out}
+    facts = {
+        "window": str(window),
+        "source": lab.bound.origin["source"],
+        "pairs": len(chosen),
+        "pairs_left_out": left_out,
+    }
     return Outcome(rows, columns, draw, facts)
 
 
 def _both(window: Window) -> Callable[[Page], torch.Tensor]:
     return lambda page: torch.stack([window.mean(page.signals[s].float()) for s in ("indegree", "all_to_visual")])
-
-
-def _layers(window: Window) -> slice:
-    return slice(window.start, window.stop)
 
 
 def _require(store: Store, signal: str) -> None:
@@ -133,25 +187,9 @@ def _with_base_attention(lab: Lab) -> tuple[Any, str]:
 
     source = lab.settings.attention_from
     if source is None and lab.backbone.card.name == "nano":
-        folder = _untrained(lab.folder / "untrained-nano", lab.settings.seed)
-        return with_attention_from(
-            lab.backbone, str(folder)
-        ), "the same network with random weights, before any training"
+        from harness.nano.checkpoint import BASE as BEFORE_CONTRAST
+
+        told = "nano before its first contrast step (harness/nano/base), whose decoder is not trained yet"
+        return with_attention_from(lab.backbone, str(BEFORE_CONTRAST)), told
     probed = with_attention_from(lab.backbone, source or "base")
     return probed, probed.checkpoint.name
-
-
-def _untrained(folder: Path, seed: int) -> Path:
-    """nano ships no checkpoint from before its contrastive training: its untrained network stands in, and is named."""
-    import harness.compat  # noqa: F401
-
-    from transformers import PaliGemmaForConditionalGeneration
-
-    from harness.backbones.nano import EMBEDDED
-
-    if not (folder / "config.json").is_file():
-        from transformers import PaliGemmaConfig
-
-        torch.manual_seed(seed)
-        PaliGemmaForConditionalGeneration(PaliGemmaConfig.from_pretrained(str(EMBEDDED))).save_pretrained(folder)
-    return folder

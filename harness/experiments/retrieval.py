@@ -1,4 +1,4 @@
-"""Tables of retrieval quality: the main table, the budget curve, cutoffs, SAP-Adaptive, the trained method."""
+"""Tables of retrieval quality: the main table, the budget curve, cutoffs, SAP-Adaptive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import printed
+from harness.experiments import labels, printed
 from harness.experiments.cells import Cells
 from harness.experiments.figures import bars, interval_band, legend, line, looks, panels
 from harness.experiments.lab import PAPER_METHODS, Lab
@@ -15,10 +15,8 @@ from harness.experiments.outcome import Outcome
 from harness.metrics.ranking import CUTOFFS
 from pruners import STANDARD, SWEEP
 
-FACTORS = {4: 1 / 4, 9: 1 / 9, 25: 1 / 25}
-"""Compression factors of Light-ColPali, and the exact budgets (the paper took the nearest of 0.25, 0.10, 0.05)."""
-
-RETENTION = "NDCG@5 retention [% of the full model]"
+RETENTION = "NDCG@5 retention\n[% of the full model]"
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9)
 GAMMA = "keep ratio γ [fraction of a page's vectors]"
 
 
@@ -50,27 +48,33 @@ def main_table(lab: Lab) -> Outcome:
     groups = list(lab.groups)
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, groups)
-        look = looks(cells.methods())
+        places = panels(figure, [labels.benchmark(group) for group in groups])
+        look = looks(map(labels.method, cells.methods()))
         for axes, group in zip(places, groups, strict=True):
-            series = {m: [cells.average(group, m, b)["retention"] for b in STANDARD] for m in cells.methods()}
+            series = {
+                labels.method(m): [cells.average(group, m, b)["retention"] for b in STANDARD] for m in cells.methods()
+            }
             bars(axes, [f"{budget:g}" for budget in STANDARD], series, look)
             axes.set_xlabel(GAMMA)
         places[0].set_ylabel(RETENTION)
         legend(figure, places[0], 3)
 
-    return Outcome(rows, columns, draw, notes=_failures(cells))
+    return Outcome(rows, columns, draw, notes=failures(cells))
 
 
 def _row(row: dict[str, Any], data_set: str, own: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
     shared = ("method", "budget", "realised", "full_ndcg@5", "score_retention", "ndcg@5")
     line = {"benchmark": row["benchmark"], "data_set": data_set, **{name: row[name] for name in shared}, **own}
-    return {**line, **printed.beside(own["retention"], (known or {}).get("ndcg_at_5_retention_pct"))}
+    if known is None:
+        return line
+    also = {"full_ndcg@5": "full_ndcg_at_5", "score_retention": "score_retention", "ndcg@5": "ndcg_at_5"}
+    said = {f"paper_{ours}": known[theirs] for ours, theirs in also.items()}
+    return {**line, **printed.beside(own["retention"], known["ndcg_at_5_retention_pct"]), **said}
 
 
 def budget_curve(lab: Lab) -> Outcome:
-    """Retention at all budgets of the sweep."""
-    cells = lab.evaluate(("sap", "random", "kmeans", "docpruner", "eos"), SWEEP)
+    """Retention at all budgets of the sweep. K-Means is the main table's, so that the paper's stands beside it."""
+    cells = lab.evaluate(("sap", "random", "kmeans(renormalize=false)", "docpruner", "eos"), SWEEP)
     name = lab.backbone.card.name
     rows = []
     for row in cells.averages:
@@ -81,22 +85,24 @@ def budget_curve(lab: Lab) -> Outcome:
     groups = list(lab.groups)
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, groups)
+        places = panels(figure, [labels.benchmark(group) for group in groups])
         look = looks(cells.methods())
         for axes, group in zip(places, groups, strict=True):
             for method in cells.methods():
                 here = [row for row in rows if (row["benchmark"], row["method"]) == (group, method)]
                 x, y = [row["realised"] for row in here], [row["retention"] for row in here]
                 interval_band(axes, x, [row["retention_interval"] for row in here], look[method])
-                line(axes, x, y, look[method], method)
+                line(axes, x, y, look[method], labels.method(method))
             axes.axhline(100, color="0.4", linewidth=0.8)
             axes.set_xscale("log")
+            axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+            axes.minorticks_off()
             axes.set_xlabel("realised keep ratio [fraction of vectors, log scale]")
         places[0].set_ylabel(RETENTION)
         legend(figure, places[0], 5)
 
     columns = {"benchmark": "benchmark", "method": "method", "budget": "γ", "realised": "kept", "retention": "%"}
-    return Outcome(rows, columns, draw, notes=_failures(cells))
+    return Outcome(rows, columns, draw, notes=failures(cells))
 
 
 def ndcg_cutoffs(lab: Lab) -> Outcome:
@@ -109,11 +115,12 @@ def ndcg_cutoffs(lab: Lab) -> Outcome:
             says = known[0][f"ndcg_at_{k}_retention_pct"] if known else None
             ours = row[f"retention@{k}"]
             cell = {"benchmark": row["benchmark"], "budget": row["budget"], "cutoff": k, "retention": ours}
-            rows.append({**cell, "score_retention": row["score_retention"], **printed.beside(ours, says)})
+            said = {"paper_score_retention": known[0]["score_retention"]} if known else {}
+            rows.append({**cell, "score_retention": row["score_retention"], **printed.beside(ours, says), **said})
     groups = list(lab.groups)
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, groups)
+        places = panels(figure, [labels.benchmark(group) for group in groups])
         look = looks(f"γ = {b:g}" for b in STANDARD)
         for axes, group in zip(places, groups, strict=True):
             for budget in STANDARD:
@@ -122,11 +129,11 @@ def ndcg_cutoffs(lab: Lab) -> Outcome:
                 line(axes, range(len(here)), [row["retention"] for row in here], look[label], label)
             axes.set_xticks(range(len(CUTOFFS)), [f"@{k}" for k in CUTOFFS])
             axes.set_xlabel("NDCG cutoff [rank]")
-        places[0].set_ylabel("NDCG retention of SAP [% of the full model]")
+        places[0].set_ylabel("NDCG retention of SAP\n[% of the full model]")
         legend(figure, places[0])
 
     columns = {"benchmark": "benchmark", "budget": "γ", "cutoff": "NDCG@", "retention": "%"}
-    return Outcome(rows, columns, draw, notes=_failures(cells))
+    return Outcome(rows, columns, draw, notes=failures(cells))
 
 
 def sap_adaptive(lab: Lab) -> Outcome:
@@ -151,12 +158,13 @@ def sap_adaptive(lab: Lab) -> Outcome:
         whole = group == "vidore-v2" and fixed["data_sets"] == printed.SIZES[group]
         for table in paper.of_model("sap_adaptive_vs_fixed_v2", name) if whole else []:
             adaptive, plain = table[f"g{round(100 * budget):03d}"]
-            row |= {"paper_adaptive": adaptive, "paper_fixed": plain, "difference": ours["retention"] - adaptive}
+            row |= {"paper_adaptive": adaptive, "difference": ours["retention"] - adaptive}
+            row |= {"paper_fixed": plain, "difference_fixed": fixed["retention"] - plain}
         rows.append(row)
     groups = list(lab.groups)
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, groups)
+        places = panels(figure, [labels.benchmark(group) for group in groups])
         look = looks(("SAP, one ratio a page", "SAP-Adaptive"))
         for axes, group in zip(places, groups, strict=True):
             here = [row for row in rows if row["benchmark"] == group]
@@ -177,44 +185,8 @@ def sap_adaptive(lab: Lab) -> Outcome:
         "adaptive_minus_fixed": "difference",
         "adaptive_realised": "adaptive kept",
     }
-    return Outcome(rows, columns, draw, notes=_failures(cells))
+    return Outcome(rows, columns, draw, notes=failures(cells))
 
 
-def trained_comparison(lab: Lab) -> Outcome:
-    """SAP and training-free merging at the exact ratios of a trained method, whose own figures are quoted."""
-    cells, name = lab.evaluate(("sap", "token_pooling"), list(FACTORS.values())), lab.backbone.card.name
-    rows: list[dict[str, Any]] = []
-    for factor, budget in FACTORS.items():
-        for row in [row for row in cells.averages if row["budget"] == budget]:
-            own = {"retention": row["retention"], "retention_interval": row["retention_interval"]}
-            cell = {"benchmark": row["benchmark"], "method": row["method"], "source": "measured", "trained": False}
-            rows.append({**cell, "factor": factor, "budget": budget, "realised": row["realised"], **own})
-        for table in paper.of_model("light_colpali_reported", name):
-            cell = {"benchmark": "its own", "method": "Light-ColPali", "source": "reported", "trained": True}
-            rows.append({**cell, "factor": factor, "budget": budget, "retention": table[f"factor_{factor}x"]})
-    notes = [
-        "Light-ColPali's figures are quoted: other data sets, another upper bound, merging that was trained."
-        if any(row["trained"] for row in rows)
-        else f"Light-ColPali reports nothing for {name}."
-    ]
-    names = list(dict.fromkeys(f"{row['method']}, {row['benchmark']}" for row in rows))
-
-    def draw(figure: Figure) -> None:
-        (axes,) = panels(figure, [""])
-        look = looks(names)
-        for label in names:
-            here = [row for row in rows if f"{row['method']}, {row['benchmark']}" == label]
-            line(axes, [row["factor"] for row in here], [row["retention"] for row in here], look[label], label)
-        axes.set_xscale("log")
-        axes.set_xticks(list(FACTORS), [f"{factor}x" for factor in FACTORS])
-        axes.minorticks_off()
-        axes.set_xlabel("compression [full vectors / kept vectors, log scale]")
-        axes.set_ylabel(RETENTION)
-        legend(figure, axes, 2)
-
-    columns = {"method": "method", "benchmark": "benchmark", "factor": "factor", "retention": "%", "source": "source"}
-    return Outcome(rows, columns, draw, notes=[*notes, *_failures(cells)])
-
-
-def _failures(cells: Cells) -> list[str]:
+def failures(cells: Cells) -> list[str]:
     return [f"left out: {method}: {reason}" for method, reason in cells.failures.items()]

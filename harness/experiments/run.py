@@ -58,14 +58,27 @@ def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) 
         if alone:
             raise
         return Done(experiment, files, failure=str(error))
-    write_outcome(lab.folder, experiment.name, outcome, _about(lab, experiment))
+    write_outcome(lab.folder, experiment.name, outcome, _about(lab, experiment), _title(lab, experiment))
     return Done(experiment, files, outcome)
+
+
+def _title(lab: Lab, experiment: Experiment) -> str:
+    names = {"benchmark": lambda: lab.suite.name, "calibration": lambda: lab.calibration.name}
+    data = names[experiment.measured_on]() if experiment.measured_on in names else None
+    return labels.title(lab.backbone.card.name, data)
 
 
 def _about(lab: Lab, experiment: Experiment) -> dict[str, Any]:
     """What the figures rest on."""
-    words = {"experiment": experiment.name, "stands_for": f"SAP paper, {experiment.stands_for}"}
-    about = {**words, "caption": _caption(lab, experiment), **lab.identity}
+    about: dict[str, Any] = {
+        "experiment": experiment.name,
+        "stands_for": f"SAP paper, {experiment.stands_for}",
+        "reproduces": experiment.reproduces,
+        "cannot": experiment.cannot,
+        "measured_on": experiment.measured_on,
+        "caption": _caption(lab, experiment),
+        **lab.identity,
+    }
     if "bound" in vars(lab):  # a window was needed
         about["window"] = dict(lab.bound.origin)
     return {**about, "measured_with": measured_with(), "environment": environment()}

@@ -1,4 +1,4 @@
-"""Experiments on the window: R(l), nine sliding windows, and windows of every width."""
+"""Experiments on the window: R(l), nine sliding windows, and windows of every width. Gaps are in `gaps.py`."""
 
 from __future__ import annotations
 
@@ -9,41 +9,27 @@ from matplotlib.figure import Figure
 
 from harness import paper
 from harness.calibration.window import GAMMA, choose_window, mean_retention, pair_retention, width, window_before
-from harness.experiments import printed
+from harness.experiments import labels, printed
 from harness.experiments.cells import Cells
 from harness.experiments.figures import layer_bands, legend, line, looks, panels
+from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
 from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION
 from pruners import STANDARD, Window
 from pruners.sap import sap
 
-NINE = tuple(f"{10 * i}-{10 * i + 20}" for i in range(9))
-"""Sliding windows of a fifth of the depth, in percent of it."""
-
-
-def nine_windows(layers: int) -> dict[str, Window]:
-    """The paper's windows [⌊αL⌋, ⌊βL⌋) in whole layers; at least one layer on shallow backbones."""
-    found = {}
-    for i, name in enumerate(NINE):
-        start, stop = i * layers // 10, (i + 2) * layers // 10
-        start = min(start, layers - 1)
-        found[name] = Window(start, max(stop, start + 1))
-    return found
-
-
-def snap(window: Window, layers: int) -> str:
-    """The sliding window that a chosen one is called by: the nearest start by depth, then the nearest end."""
-
-    def distance(name: str) -> tuple[float, float]:
-        start, stop = (int(part) / 100 for part in name.split("-"))
-        return round(abs(start - window.start / layers), 9), round(abs(stop - (window.stop or layers) / layers), 9)
-
-    return min(NINE, key=distance)
+WINDOW_NAMES = {
+    "sr-guided": "SR-guided",
+    "saved": "SR-guided",
+    "reported": "SR-guided, as the paper reports it",
+    "given": "given",
+}
+"""What the window that SAP uses here is called, by where it comes from: one given by hand was not selected."""
 
 
 def sweep_windows(lab: Lab) -> Cells:
-    """The nine windows and the SR-guided one at three budgets: one evaluation, each page scored once."""
+    """The nine windows and the one SAP uses here at three budgets: one evaluation, each page scored once."""
     windows = [*nine_windows(lab.backbone.card.layers).values(), lab.bound.window]
     return lab.evaluate([_sap(window) for window in dict.fromkeys(windows)], STANDARD)
 
@@ -59,7 +45,9 @@ def layer_curve(lab: Lab) -> Outcome:
     choice = choose_window(curve, pairs=len(chosen), left_out=left_out)
     layers = len(curve)
     stop = choice.window.stop or layers
-    best = _best_window(lab, sweep_windows(lab))
+    snapped = snap(choice.window, layers)
+    cells = sweep_windows(lab)
+    best = _best_window(lab, cells)
     rows = [
         {
             "layer": layer,
@@ -77,7 +65,8 @@ def layer_curve(lab: Lab) -> Outcome:
         "median": choice.median,
         "l_star": choice.boundary,
         "window": str(choice.window),
-        "snap": snap(choice.window, layers),
+        "snap": snapped,
+        **gaps(_retention_of_nine(lab, cells, GAMMA), snapped),
         "empty_suffix": choice.empty_suffix,
         "window_that_sap_uses_here": {"window": str(lab.bound.window), "source": lab.bound.origin["source"]},
         "best_of_nine_windows": best,
@@ -85,6 +74,7 @@ def layer_curve(lab: Lab) -> Outcome:
     for row in paper.of_model("sr_guided_windows", lab.backbone.card.name):
         facts["paper"] = {"l_star": row["l_star"], "window": "{}-{}".format(*row["window"]), "snap": row["snap"]}
         facts["same_window_as_paper"] = str(choice.window) == facts["paper"]["window"]
+        facts |= printed_gaps(lab.backbone.card.name, _sizes(lab), facts)
 
     def draw(figure: Figure) -> None:
         (axes,) = panels(figure, [""])
@@ -105,9 +95,11 @@ def layer_curve(lab: Lab) -> Outcome:
 
 
 def window_ablation(lab: Lab) -> Outcome:
-    """Nine windows × three budgets, and the SR-guided window among them."""
-    cells, name = sweep_windows(lab), lab.backbone.card.name
-    windows: dict[str, Window] = {**nine_windows(lab.backbone.card.layers), "SR-guided": lab.bound.window}
+    """Nine windows × three budgets, and the window that SAP uses here among them, named by where it comes from."""
+    cells, name, layers = sweep_windows(lab), lab.backbone.card.name, lab.backbone.card.layers
+    source = lab.bound.origin["source"]
+    own = WINDOW_NAMES[source]
+    windows: dict[str, Window] = {**nine_windows(layers), own: lab.bound.window}
     rows: list[dict[str, Any]] = []
     for group in lab.groups:
         for budget in STANDARD:
@@ -132,27 +124,35 @@ def window_ablation(lab: Lab) -> Outcome:
     groups = list(lab.groups)
 
     def draw(figure: Figure) -> None:
-        places = panels(figure, groups)
+        places = panels(figure, [labels.benchmark(group) for group in groups])
         look = looks(f"γ = {b:g}" for b in STANDARD)
         for axes, group in zip(places, groups, strict=True):
             for budget in STANDARD:
                 here = [r for r in rows if (r["benchmark"], r["budget"]) == (group, budget)]
                 label, nine = f"γ = {budget:g}", [r["retention"] for r in here if r["window"] in NINE]
                 line(axes, range(9), nine, look[label], label)
-                guided = next(r["retention"] for r in here if r["window"] == "SR-guided")
-                axes.axhline(guided, color=look[label].color, linestyle=look[label].line, linewidth=0.8, alpha=0.7)
+                level = next(r["retention"] for r in here if r["window"] == own)
+                axes.axhline(level, color=look[label].color, linestyle=look[label].line, linewidth=0.8, alpha=0.7)
             axes.set_xticks(range(9), NINE, rotation=45)
-            axes.set_xlabel("window [% of the depth]; level lines: SR-guided")
+            axes.set_xlabel(f"window [% of the depth]\nlevel lines: layers {lab.bound.window}, {own}")
         places[0].set_ylabel(RETENTION)
         legend(figure, places[0])
 
     columns = {"benchmark": "benchmark", "budget": "γ", "window": "window %", "layers": "layers", "retention": "%"}
-    facts = {"sr_guided": str(lab.bound.window), "source": lab.bound.origin["source"]}
+    snapped = snap(lab.bound.window, layers)
+    facts: dict[str, Any] = {"window": str(lab.bound.window), "window_name": own, "source": source, "snap": snapped}
+    facts |= gaps(_retention_of_nine(lab, cells, GAMMA), snapped)
+    if source != "given":  # the paper's gaps are of a window that was selected
+        facts |= printed_gaps(name, _sizes(lab), facts)
+    facts["gaps"] = [
+        {"budget": budget, "snap": snapped, **gaps(_retention_of_nine(lab, cells, budget), snapped)}
+        for budget in STANDARD
+    ]
     return Outcome(rows, {**columns, "best_of_nine": "best"}, draw, facts)
 
 
 def width_robustness(lab: Lab) -> Outcome:
-    """Windows that end where the SR-guided one ends, of every width; each evaluated, none approximated."""
+    """Windows that end where the one SAP uses here ends, of every width; each evaluated, none approximated."""
     layers = lab.backbone.card.layers
     stop = lab.bound.window.stop or layers
     widths = {k: window_before(stop, k) for k in range(1, layers + 1)}
@@ -175,14 +175,14 @@ def width_robustness(lab: Lab) -> Outcome:
             y = [row["retention"] for row in here]
             low, high = zip(*(row["retention_interval"] for row in here), strict=True)
             axes.fill_between(list(widths), low, high, color=look[group].color, alpha=0.15, linewidth=0)
-            line(axes, list(widths), y, look[group], group)
+            line(axes, list(widths), y, look[group], labels.benchmark(group))
         axes.axvline(default, color="black", linestyle=":", label=f"default k = {default}")
         axes.set_xlabel("window width k [layers]")
         axes.set_ylabel(f"{RETENTION}\nat γ = {GAMMA:g}")
         legend(figure, axes, 3)
 
     columns = {"benchmark": "benchmark", "k": "k", "layers": "layers", "retention": "%", "default": "default"}
-    facts = {"end": stop, "default_k": default, "window": str(lab.bound.window)}
+    facts = {"end": stop, "default_k": default, "window": str(lab.bound.window), "source": lab.bound.origin["source"]}
     return Outcome(rows, columns, draw, facts)
 
 
@@ -208,12 +208,23 @@ def _means_over_benchmarks(rows: list[dict[str, Any]], backbone: str) -> list[di
 def _best_window(lab: Lab, cells: Cells) -> dict[str, Any]:
     """The window of the nine with the best mean retention over benchmarks at γ = 0.10."""
     windows = nine_windows(lab.backbone.card.layers)
-    means = {
-        n: float(np.mean([cells.average(group, _sap(window), GAMMA)["retention"] for group in lab.groups]))
-        for n, window in windows.items()
-    }
+    by_benchmark = _retention_of_nine(lab, cells, GAMMA)
+    means = {n: float(np.mean([row[n] for row in by_benchmark.values()])) for n in NINE}
     best = max(means, key=lambda n: means[n])
     return {"window": best, "start": windows[best].start, "stop": windows[best].stop, "retention": means[best]}
+
+
+def _retention_of_nine(lab: Lab, cells: Cells, budget: float) -> dict[str, dict[str, float]]:
+    """Benchmark -> window -> retention at a budget."""
+    windows = nine_windows(lab.backbone.card.layers)
+    return {
+        group: {n: cells.average(group, _sap(window), budget)["retention"] for n, window in windows.items()}
+        for group in lab.groups
+    }
+
+
+def _sizes(lab: Lab) -> dict[str, int]:
+    return {group: len(tasks) for group, tasks in lab.groups.items()}
 
 
 def _region(layer: int, start: int, stop: int, boundary: int) -> str:

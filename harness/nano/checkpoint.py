@@ -18,6 +18,9 @@ from harness.minidocs.drawing import ROW, SIDE
 from harness.minidocs.vocabulary import all_words
 
 FOLDER = Path(__file__).parent / "checkpoint"
+BASE = Path(__file__).parent / "base"
+"""The same run before its first contrast step: what `base-probe` compares the checkpoint with."""
+
 WIDTH = 128
 GRID = SIDE // ROW
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>", "<image>")
@@ -100,11 +103,16 @@ def build_processor() -> ColPaliProcessor:
 
 def save(model: ColPali, folder: Path) -> None:
     """Write weights in half precision, configuration, tokenizer and processor."""
+    save_weights(model, folder)
+    build_processor().save_pretrained(folder)
+
+
+def save_weights(model: ColPali, folder: Path) -> None:
+    """Weights in half precision and configuration: all that a base needs, which never sees a query."""
     folder.mkdir(parents=True, exist_ok=True)
     half = ColPali(model.config)
     half.load_state_dict(model.state_dict())
     half.half().save_pretrained(folder)
-    build_processor().save_pretrained(folder)
 
 
 def load(folder: Path = FOLDER) -> tuple[ColPali, ColPaliProcessor]:

@@ -110,15 +110,22 @@ class Run:
         people.print("  ".join(f"{k} {v:.4f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
 
 
-def train(settings: Settings, folder: Path, ship_to: Path) -> None:
-    """Run both stages, from where `folder` stands, and write the shipped checkpoint."""
+def train(settings: Settings, folder: Path, base_to: Path, ship_to: Path | None) -> None:
+    """Run both stages, from where `folder` stands; write the base before the first contrast step, the rest at the end.
+
+    Without `ship_to` the run stops after the base.
+    """
     run = Run(settings, folder)
     run.resume()
     if run.stage == "reading":
         _stage(run, settings.reading_steps, settings.reading_rate, batches.reading_batch, _read, _measure_reading)
         run.enter_contrast()
+        # Before the state: a run killed between the two comes here again, instead of going on without a base.
+        checkpoint.save_weights(run.model, base_to)
         run.save()
         _measure_retrieval(run)
+    if ship_to is None:
+        return
     _stage(run, settings.contrast_steps, settings.contrast_rate, batches.contrast_batch, _contrast, _measure_retrieval)
     checkpoint.save(run.model, ship_to)
 

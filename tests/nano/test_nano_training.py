@@ -6,6 +6,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from harness.minidocs.vocabulary import CHART_KINDS, COLOURS, CONCEPTS, COUNTRIES, FRENCH, SYNONYMS, YEARS, drawn_words
 from harness.nano.batches import BLANK, CLASSES, contrast_batch, reading_batch
@@ -99,7 +100,7 @@ def test_ndcg_is_trec_eval_s():
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, monkeypatch):
     settings = Settings(reading_steps=3, contrast_steps=3, warmup=1, save_every=1)
-    train(settings, tmp_path / "whole", tmp_path / "whole-checkpoint")
+    train(settings, tmp_path / "whole", tmp_path / "whole-base", tmp_path / "whole-checkpoint")
 
     from harness.nano import contrast
 
@@ -115,11 +116,23 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, monkeypatch):
 
     monkeypatch.setattr(contrast, "contrast_loss", dies_in_its_second_step)
     with pytest.raises(KeyboardInterrupt):
-        train(settings, tmp_path / "halved", tmp_path / "halved-checkpoint")
+        train(settings, tmp_path / "halved", tmp_path / "halved-base", tmp_path / "halved-checkpoint")
     monkeypatch.setattr(contrast, "contrast_loss", real)
-    train(settings, tmp_path / "halved", tmp_path / "halved-checkpoint")
+    train(settings, tmp_path / "halved", tmp_path / "halved-base", tmp_path / "halved-checkpoint")
 
-    one, other = (tmp_path / name / "model.safetensors" for name in ("whole-checkpoint", "halved-checkpoint"))
-    assert one.read_bytes() == other.read_bytes()
+    for kind in ("base", "checkpoint"):
+        one, other = (tmp_path / f"{name}-{kind}" / "model.safetensors" for name in ("whole", "halved"))
+        assert one.read_bytes() == other.read_bytes(), kind
+    base, final = (load_file(tmp_path / f"whole-{kind}" / "model.safetensors") for kind in ("base", "checkpoint"))
+    assert not torch.equal(*(part["model.language_model.model.layers.0.mlp.up_proj.weight"] for part in (base, final)))
     steps = [json.loads(line)["step"] for line in (tmp_path / "halved" / "log.jsonl").read_text().splitlines()]
     assert steps[-1] == 3
+
+
+@pytest.mark.slow
+def test_a_run_for_the_base_alone_ends_before_the_first_contrast_step(tmp_path):
+    settings = Settings(reading_steps=2, contrast_steps=3, warmup=1, save_every=1)
+    train(settings, tmp_path / "run", tmp_path / "base", ship_to=None)
+    assert (tmp_path / "base" / "model.safetensors").is_file()
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert {row["step"] for row in rows if row["stage"] == "contrast"} == {0}

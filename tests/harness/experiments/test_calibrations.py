@@ -50,6 +50,6 @@ def test_a_draw_of_the_training_corpus_is_that_of_colpali_train_by_the_same_seed
     for row in rows:
         task = colpali_train(folder, pairs=row["pairs"], seed=row["seed"])
         store = encode(lab.backbone, task, lab.stores, progress=quiet)
-        by_hand = sr_guided(task, store, lab.backbone.card, pairs=1000, progress=quiet)
+        by_hand = sr_guided(task, store, lab.backbone, pairs=1000, progress=quiet)
         assert (row["window"], row["l_star"]) == (by_hand.window, by_hand.boundary)
     assert any("colpali-train has 105 pairs: N = 105, 1000 left out" in note for note in found.notes)

@@ -19,6 +19,7 @@ from harness.bench import capture
 from harness.calibration.calibrate import calibrate
 from harness.calibration.saved import window_file
 from harness.cli import app
+from harness.experiments.gaps import NINE
 from harness.experiments.lab import Lab, Settings
 from harness.experiments.registry import EXPERIMENTS, find
 from harness.experiments.run import run_experiments
@@ -95,6 +96,24 @@ def test_a_window_of_the_ablation_equals_an_evaluation_of_that_window_by_hand(to
 
 
 @pytest.mark.slow
+def test_only_a_selected_window_is_called_sr_guided(toy_world, toy_lab: Lab) -> None:
+    selected = outcome(toy_lab, "window-ablation")
+    assert [r["layers"] for r in selected.rows if r["window"] == "SR-guided"] == 3 * [str(toy_lab.bound.window)]
+    by_hand = outcome(lab_of(toy_world, window="1-2"), "window-ablation")
+    assert [r["layers"] for r in by_hand.rows if r["window"] == "given"] == 3 * ["1-2"]
+    assert not [r for r in by_hand.rows if "SR-guided" in r["window"]]
+
+
+@pytest.mark.slow
+def test_the_gaps_are_those_of_the_tables_own_rows(toy_lab: Lab) -> None:
+    found = outcome(toy_lab, "window-ablation")
+    rows = {r["window"]: r["retention"] for r in found.rows if r["budget"] == 0.1 and r["benchmark"] == "pages"}
+    behind = rows[found.facts["snap"]] - max(rows[name] for name in NINE)
+    assert found.facts["gap_mean"] == found.facts["gap_worst"] == behind, "with one benchmark both are the same"
+    assert outcome(toy_lab, "layer-curve").facts["gap_mean"] == behind
+
+
+@pytest.mark.slow
 def test_widths_end_where_the_window_ends_and_every_width_is_evaluated(toy_lab: Lab) -> None:
     rows = outcome(toy_lab, "width-robustness").rows
     stop = toy_lab.bound.window.stop
@@ -105,7 +124,8 @@ def test_widths_end_where_the_window_ends_and_every_width_is_evaluated(toy_lab: 
 
 @pytest.mark.slow
 def test_native_rows_come_with_sap_at_the_same_ratio(toy_lab: Lab) -> None:
-    rows = outcome(toy_lab, "docpruner-native").rows
+    found = outcome(toy_lab, "docpruner-native").rows
+    rows = [row for row in found if row["operating_point"] == "native"]
     assert [(row["lambda"], row["statistics"]) for row in rows] == [
         (0.0, "plain"),
         (1.0, "plain"),
@@ -116,6 +136,18 @@ def test_native_rows_come_with_sap_at_the_same_ratio(toy_lab: Lab) -> None:
         assert 0 <= row["sap_realised"] - row["realised"] < 0.08, "a page rounds up by less than one of its vectors"
         low, high = row["docpruner_minus_sap_interval"]
         assert low <= row["docpruner_minus_sap"] <= high
+
+
+@pytest.mark.slow
+def test_native_docpruner_stands_beside_docpruner_calibrated_to_the_same_ratio(toy_lab: Lab) -> None:
+    rows = outcome(toy_lab, "docpruner-native").rows
+    native = next(row for row in rows if row["operating_point"] == "native" and row["statistics"] == "plain")
+    assert native["matched_budget"] == pytest.approx(native["realised"], rel=0.005)
+    (cell,) = toy_lab.evaluate(["docpruner"], (native["matched_budget"],)).averages
+    assert native["matched"] == pytest.approx(cell["retention"])
+    (matched,) = [row for row in rows if row["operating_point"] == "matched"]
+    (cell,) = toy_lab.evaluate(["docpruner"], (0.05,)).averages
+    assert (matched["matched_budget"], matched["docpruner"]) == (0.05, pytest.approx(cell["retention"]))
 
 
 def test_calibration_sizes_that_are_not_there_are_named(toy_lab: Lab) -> None:
@@ -129,12 +161,15 @@ def test_files_hold_the_same_table_and_are_made_once(toy_lab: Lab) -> None:
     (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
     record = json.loads(done.files["json"].read_text())
     assert record["stands_for"].startswith("SAP paper, Table")
+    assert record["reproduces"] == find("v2v-ablation").reproduces
+    assert record["cannot"] == find("v2v-ablation").cannot
     assert record["backbone"]["name"] == "toy"
     assert set(record["benchmark"]) == {"plain", "tongues"}
     table = list(csv.DictReader(done.files["csv"].open()))
     assert [float(row["visual_rows"]) for row in table] == [row["visual_rows"] for row in record["rows"]]
     assert "visual_minus_all_interval_low" in table[0]
     assert done.files["svg"].read_bytes().startswith(b"<?xml")
+    assert "toy on calibration" in done.files["svg"].read_text(), "the figure says whose it is, and on what"
     assert done.files["png"].read_bytes().startswith(b"\x89PNG")
     before = {ending: path.read_bytes() for ending, path in done.files.items()}
     (again,) = run_experiments(toy_lab, [find("v2v-ablation")])
@@ -217,4 +252,9 @@ def test_every_experiment_runs_on_the_embedded_retriever_and_its_figure_can_be_r
         assert done.outcome.rows, done.experiment.name
         assert complaints(done.outcome.draw) == [], done.experiment.name
         assert all(path.stat().st_size for path in done.files.values())
+        text = done.files["svg"].read_text()
+        assert "nano" in text, "every figure names its backbone"
+        if done.experiment.name != "pruning-latency":  # times what is typed, by the names that are typed
+            ids = ("renormalize", "sap_adaptive", "token_pooling", "docpruner<", "minidocs-v")
+            assert not [known for known in ids if known in text], done.experiment.name
         assert not any("difference" in row for row in done.outcome.rows), "the paper did not evaluate nano"

@@ -8,7 +8,10 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).parent))
 from reading_figures import complaints
 
+from harness import paper
+from harness.experiments import labels
 from harness.experiments.figures import LOOKS, bars, legend, line, looks, panels, render
+from harness.experiments.probes import draw_drops, drop_factor
 
 
 def lines(figure: Figure, names: tuple[str, ...] = ("a", "b"), same: bool = False, label: str = "x [s]") -> None:
@@ -47,7 +50,40 @@ def test_every_look_has_its_own_marker_dashes_and_hatch() -> None:
         assert len({str(getattr(look, part)) for look in LOOKS}) == len(LOOKS), part
 
 
+def test_a_figure_says_whose_figures_these_are_in_a_papers_words() -> None:
+    svg = render(lines, labels.title("colqwen2", "vidore-v2"))["svg"].decode()
+    assert "ColQwen2 on ViDoRe v2" in svg
+    assert labels.title("jina-v4", None) == "Jina v4", "what depends on no pages names none"
+
+
+def test_the_base_probe_draws_the_papers_figure_from_the_papers_numbers() -> None:
+    """In the window against after it, four series, and how many times larger the fine-tuned model's drop is."""
+    rows = [
+        {
+            "budget": row["gamma"],
+            "attention": source,
+            "in_window": row[key][0],
+            "after": row[key][1],
+            "drop_factor": drop_factor(row["fine_tuned_drop"], row["base_drop"]),
+        }
+        for row in paper.of_model("base_probe", "colpali")
+        for source, key in (("fine-tuned", "fine_tuned"), ("base", "base"))
+    ]
+
+    def draw(figure: Figure) -> None:
+        (axes,) = panels(figure, [""])
+        draw_drops(axes, rows)
+        legend(figure, axes, 2)
+
+    assert complaints(draw) == []
+    svg = render(draw, "ColPali")["svg"].decode()
+    assert "2.9 × the base" in svg
+    assert "8.0 × the base" in svg
+    rows = [{**row, "after": None, "drop_factor": None} for row in rows]
+    assert complaints(draw) == [], "a backbone without an alignment region has points and no lines"
+
+
 def test_the_same_data_give_the_same_files() -> None:
-    first, second = render(lines), render(lines)
+    first, second = render(lines, "nano"), render(lines, "nano")
     assert set(first) == {"svg", "png"}
     assert first == second

@@ -16,13 +16,13 @@ from test_latex import compiles
 
 from harness import paper
 from harness.cli import app
-from harness.experiments.derived import drop_factor
 from harness.experiments.join import ITEMS, join
 from harness.experiments.joint import Joint
 from harness.experiments.joint_correlation import correlations
 from harness.experiments.joint_sources import read_sources
 from harness.experiments.lab import Lab, Settings
 from harness.experiments.outcome import Outcome
+from harness.experiments.probes import drop_factor
 from harness.experiments.registry import find
 from harness.experiments.run import run_experiments
 from harness.experiments.windows import NINE

@@ -1,11 +1,14 @@
 """The paper's figures beside ours: looked up by our names, and only where they mean the same."""
 
+import numpy as np
 import pytest
 
 from harness import paper
 from harness.experiments import printed
+from harness.experiments.correlation import PAPER_POINTS
+from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
 from harness.experiments.lab import group_of
-from harness.experiments.windows import nine_windows, snap
+from harness.experiments.probes import drop_factor
 from pruners import Window
 
 
@@ -60,6 +63,54 @@ def test_sliding_windows_are_a_fifth_of_the_depth_in_whole_layers() -> None:
     assert nine_windows(28)["0-20"] == Window(0, 5)
     assert nine_windows(3)["0-20"] == Window(0, 1), "never empty"
     assert list(nine_windows(40).values())[-1] == Window(32, 40)
+
+
+def test_the_papers_gaps_come_out_of_its_own_window_table() -> None:
+    """Table `layer_instantiation` says that both are computed from the nine windows at γ = 0.10."""
+    for backbone in paper.MODELS:
+        tables = [r for r in paper.of_model("window_ablation", backbone) if r["gamma"] == 0.1]
+        retention = {r["benchmark"]: r["ndcg_at_5_retention_pct"] for r in tables if r["benchmark"] != "mean"}
+        (said,) = paper.of_model("sr_guided_windows", backbone)
+        ours = gaps(retention, said["snap"])
+        assert ours["gap_mean"] == pytest.approx(said["gap_mean"], abs=0.051), backbone
+        assert ours["gap_worst"] == pytest.approx(said["gap_worst"], abs=1e-9), backbone
+        beside = printed_gaps(backbone, {"vidore-v1": 10, "vidore-v2": 4}, ours)
+        assert beside["paper_gap_worst"] == said["gap_worst"]
+        assert beside["difference_gap_worst"] == pytest.approx(0)
+    assert printed_gaps("colpali", {"vidore-v2": 4}, ours) == {}, "the paper's are over both benchmarks"
+    assert printed_gaps("nano", {"vidore-v1": 10, "vidore-v2": 4}, ours) == {}
+
+
+def test_gaps_by_hand() -> None:
+    """On the mean the first is best; on one benchmark the second is 4 better, on the other it is best."""
+    one, other = dict.fromkeys(NINE, 50.0), dict.fromkeys(NINE, 50.0)
+    one |= {"0-20": 90.0, "10-30": 94.0}
+    other |= {"0-20": 80.0, "10-30": 70.0}
+    assert gaps({"a": one, "b": other}, "0-20") == {"gap_mean": 0.0, "gap_worst": -4.0}
+    assert gaps({"a": one, "b": other}, "10-30") == {"gap_mean": -3.0, "gap_worst": -10.0}
+
+
+def test_the_papers_drop_factors_are_three_to_eight() -> None:
+    factors = [drop_factor(r["fine_tuned_drop"], r["base_drop"]) for r in paper.printed()["base_probe"]]
+    assert [round(factor, 1) for factor in factors] == [2.9, 8.0, 2.9, 6.2]
+    assert drop_factor(0.05, 0.0) is None
+    assert drop_factor(0.05, -0.01) is None, "a base that rises has no drop to be a multiple of"
+
+
+def test_the_papers_own_cells_beside_the_trained_method_are_those_of_its_main_table() -> None:
+    for row in paper.printed()["trained_comparison_sap"]:
+        for table in paper.printed()["averages"]:
+            same = ("model", "benchmark", "gamma")
+            if table["method"] == "sap" and all(table[key] == row[key] for key in same):
+                assert row["ndcg_at_5_retention_pct"] == pytest.approx(table["ndcg_at_5_retention_pct"], abs=0.051)
+                assert row["ndcg_at_5"] == table["ndcg_at_5"]
+
+
+def test_the_papers_correlation_is_that_of_its_printed_cells_over_all_backbones() -> None:
+    cells = paper.printed()["per_dataset"]
+    both = ([cell[key] for cell in cells] for key in ("score_retention", "ndcg_at_5_retention_pct"))
+    assert np.corrcoef(*both)[0, 1] == pytest.approx(paper.printed()["sr_ndcg_pearson"], abs=0.005)
+    assert {cell["method"] for cell in cells} == {printed.METHODS[method] for method in PAPER_POINTS}
 
 
 def test_the_papers_windows_snap_as_it_says() -> None:

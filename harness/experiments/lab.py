@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +200,7 @@ class Lab:
         return groups
 
 
+@cache  # of the code that runs: what stands in the files later is not it
 def measured_with() -> dict[str, str]:
     """The code and libraries behind an experiment's figures: if others made it, it is made again."""
     root = Path(__file__).parents[2]

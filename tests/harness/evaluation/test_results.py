@@ -1,4 +1,4 @@
-"""From scores to a summary, by hand: two pages of 10 and 30 vectors, two queries, each with one of them as its gold page.
+"""From scores to a summary, by hand: pages of 10 and 30 vectors, and two queries with one of them as gold page each.
 
 The full model scores 10 and 40 on the two gold pairs, and ranks both first.
 """

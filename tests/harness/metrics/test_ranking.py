@@ -85,7 +85,7 @@ def test_a_page_below_the_top_200_is_not_found_unless_it_ties_with_them() -> Non
 def test_the_top_200_end_after_the_200th_page_and_never_within_a_tie(above: int, equal: int, rank: int) -> None:
     """A page with so many `above` it and so many of its own score with a higher id; 30 with a lower id change nothing.
 
-    Rank 0: not found. Expected, as a second opinion: sorted by score and id, cut where no more than 200 are above.
+    Rank 0: not found. Expected, as a second opinion: sorted by score and id, cut where 200 others have a higher score.
     """
     page_ids = [f"p{i:03d}" for i in np.random.default_rng(rank).permutation(400)]
     judged = "p200"

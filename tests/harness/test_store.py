@@ -131,6 +131,23 @@ def test_a_shortened_shard_is_refused_at_once(tmp_path):
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("folder", [".", "not there"])
+def test_a_folder_without_a_store_is_named_with_what_makes_one(tmp_path, folder):
+    """An empty folder, and one that does not exist."""
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path / folder)
+    said = f"{tmp_path / folder} is no store: it has no manifest.json. Make one with `harness encode`"
+    assert str(caught.value) == said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_was_begun_says_how_far_it_is(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        write_store(tmp_path, stop_after=9)
+    with pytest.raises(StoreError, match=r"is not finished \(8 of 10 pages\)"):
+        Store(tmp_path)
+
+
 def test_other_settings_are_never_mixed(tmp_path):
     write_store(tmp_path)
     with (

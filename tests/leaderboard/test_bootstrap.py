@@ -41,6 +41,15 @@ def test_a_views_intervals_and_ranks_are_those_of_the_one_bootstrap() -> None:
     assert sorted(ranks) == [1, 1, 3]
 
 
+def test_the_same_figures_under_two_names_share_a_rank_on_the_board() -> None:
+    """The one below them has the rank after both."""
+    twins = [measured("sap", 0.9, 1), measured("eos", 0.9, 1)]
+    (view,) = make_views([entry(*s) for s in (*twins, measured("random", 0.3, 3))])
+    for budget in BUDGETS:
+        ranks = {line.method.name: line.rows[budget].rank for line in view.lines}
+        assert ranks == {"sap": 1, "eos": 1, "random": 3}
+
+
 def test_submissions_of_different_runs_are_paired() -> None:
     """Each has a full model of its own. Resampled apart, their difference is as sharp as resampled together."""
     (_, a), (_, b) = measured("sap", 0.9, 1), measured("eos", 0.9, 1)  # the same figures

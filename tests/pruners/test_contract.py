@@ -1,13 +1,31 @@
 """What an author writes, and what the harness makes of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 
-from pruners import Merged, Page, PrunerError, Reducer, Scorer, Subset, prune, reducer, scorer, synthetic_page, unit
+from pruners import (
+    Merged,
+    Page,
+    Pruner,
+    PrunerError,
+    Reducer,
+    Scorer,
+    Subset,
+    parse,
+    prune,
+    pruner,
+    reducer,
+    scorer,
+    synthetic_page,
+    unit,
+)
+from pruners.core.apply import calibrate
 from pruners.core.errors import CatalogError
+from pruners.core.given import Given
 
 
 def test_a_function_becomes_a_pruner_whose_defaults_are_its_hyper_parameters(page: Page) -> None:
@@ -129,3 +147,32 @@ def test_a_reducer_class_can_snap_its_budget(page: Page) -> None:
     assert [len(v) for v in prune(Halves(), page, [0.1, 1.0]).vectors] == [2, 48]
     with pytest.raises(PrunerError, match=r"budget 0\.02: returned 2 vectors; expected 1 of 48"):
         prune(Halves(), page, [0.02])  # snapping up would buy quality with budget
+
+
+def test_a_composition_lets_its_parts_learn_and_stays_as_it_is_otherwise() -> None:
+    """One that says nothing of calibration. The threshold of a part is the quantile of its z-scores, by numpy."""
+
+    @pruner("both_of", output="subset", budget="adaptive")
+    @dataclass(frozen=True)
+    class BothOf(Pruner):
+        first: Pruner
+        second: Pruner
+        weight: float = 0.5
+
+        def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
+            return self.first.prune(page, budgets, given)
+
+    pages = [synthetic_page(8, 6, seed=seed) for seed in range(4)]
+    untrained = BothOf(parse("adaptive(eos)"), parse("ink"), weight=0.25)
+    with pytest.raises(PrunerError, match="was not calibrated"):
+        prune(untrained, pages[0], [0.1])
+    trained = calibrate(untrained, pages, [0.1, 0.2])
+    attention = [page.signals["eos"][-1].double().numpy() for page in pages]
+    z = np.concatenate([(a - a.mean()) / a.std() for a in attention])
+    assert trained.first.thresholds == pytest.approx({0.1: np.quantile(z, 0.9), 0.2: np.quantile(z, 0.8)})
+    kept = sum(prune(trained, page, [0.1]).counts[0] for page in pages)
+    assert kept == (z > np.quantile(z, 0.9)).sum()
+    assert (trained.second, trained.weight) == (untrained.second, 0.25)
+    assert untrained.first.thresholds is None, "the one that was there has learned nothing"
+    nothing_to_learn = BothOf(parse("eos"), parse("ink"))
+    assert calibrate(nothing_to_learn, pages, [0.1]) == nothing_to_learn

@@ -1,14 +1,17 @@
 """Code is told apart by what it does, not by how it is written; and methods travel between processes with it."""
 
+import importlib
 import pickle
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 import torch
 
 from pruners import PruneBoardError, Window, catalogue, parse, prune, resolve, synthetic_page
+from pruners.core.plugins import code_of
 from pruners.core.source import fingerprint, with_imports
 from pruners.sap import with_window
 
@@ -113,3 +116,45 @@ def test_an_edited_file_is_read_again_in_the_same_process(tmp_path: Path) -> Non
     page = synthetic_page(4, 4)
     kept = [prune(method, page, [0.25]).kept(0).tolist() for method in (before, after)]
     assert set(kept[0]).isdisjoint(kept[1])
+
+
+def package_code(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, **files: str) -> str:
+    """The fingerprint of a module of a package that consists of these files."""
+    (folder / "some_package").mkdir(parents=True)
+    for name, text in {"__init__": "", **files}.items():
+        (folder / "some_package" / f"{name}.py").write_text(text)
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(folder)
+        importlib.import_module(module)
+        try:
+            return code_of(module)
+        finally:
+            code_of.cache_clear()
+            for name in [name for name in sys.modules if name.startswith("some_package")]:
+                del sys.modules[name]
+
+
+def test_a_module_of_a_package_is_known_by_its_code_and_by_what_it_imports_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"method": "from some_package.part import one\n", "part": "one = 1\n", "other": "two = 2\n"}
+
+    def code(folder: str, module: str = "some_package.method", **changed: str) -> str:
+        return package_code(tmp_path / folder, monkeypatch, module, **files | changed)
+
+    usual = code("a")
+    assert code("b") == usual, "where it lies does not matter"
+    assert code("c", other="two = 3\n") == usual, "it does not import this"
+    assert code("d", part="one = 1  # a comment\n") == usual
+    assert code("e", part="one = 2\n") != usual
+    assert code("f", method="from some_package.part import one as two\n") != usual
+    first = "from some_package.part import one\n"
+    whole = code("g", "some_package", __init__=first)
+    assert code("h", "some_package", __init__=first) == whole
+    assert code("i", "some_package", __init__=first, part="one = 2\n") != whole
+
+
+def test_a_method_that_stands_in_no_file_cannot_be_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "typed_in", types.ModuleType("typed_in"))
+    with pytest.raises(PruneBoardError, match="what typed_in computes cannot be told from a file"):
+        code_of("typed_in")

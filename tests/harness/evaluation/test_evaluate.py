@@ -120,6 +120,31 @@ def test_random_is_the_mean_of_five_trials_and_its_deviation_is_kept(found: Eval
     assert row["ndcg@5"] == pytest.approx((means.mean() + other) / 2)
 
 
+def test_score_retention_of_five_trials_equals_a_plain_recomputation(toy, found: Evaluation) -> None:
+    """Query i is about page i; each trial draws patches of its own."""
+    (store,) = (s for s in map(Store, (toy.folder / "stores").iterdir()) if store_name(s) == "plain")
+    means, ratios_of_means = [], []
+    for trial in range(5):
+        full, pruned = [], []
+        for q in range(20):
+            page = store.page(q)
+            similarity = store.query(q).double() @ page.vectors.double().T
+            kept = prune(parse("random"), page, [0.1], trial=trial).kept(0)
+            full.append(similarity.amax(1).sum().item())
+            pruned.append(similarity[:, kept].amax(1).sum().item())
+        means.append(np.mean([a / b for a, b in zip(pruned, full, strict=True)]))
+        ratios_of_means.append(sum(pruned) / sum(full))
+    assert len(set(means)) == 5
+    entry = json.loads((found.run.folder / "results/plain/random.json").read_text())["budgets"][1]
+    assert entry["budget"] == 0.1
+    assert entry["score_retention"] == pytest.approx(np.mean(means), abs=1e-5)
+    assert entry["score_retention_micro"] == pytest.approx(np.mean(ratios_of_means), abs=1e-5)
+
+
+def store_name(store: Store) -> str:
+    return store.manifest.identity["benchmark"]["name"]
+
+
 def test_per_query_values_and_rankings_are_kept(found: Evaluation) -> None:
     frame = pd.read_parquet(found.run.folder / "results/tongues/eos.parquet")
     assert len(frame) == 24 * 3

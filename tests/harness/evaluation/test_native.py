@@ -14,6 +14,7 @@ from harness.store.reader import Store
 from pruners import PruneBoardError, keep_count
 
 NATIVE, CLIPPED = "docpruner(z=0.5)", "docpruner(z=0.5, clip=true)"
+MERGED = "prune_then_merge(z=0.5)"
 
 
 def run(toy, out: Path, **settings) -> Evaluation:
@@ -72,6 +73,30 @@ def test_the_row_of_a_partner_has_the_difference_on_the_same_queries(found: Eval
     assert native["budget"] == pytest.approx(
         np.mean([cell(found, t, NATIVE)["realised"] for t in ("plain", "tongues")])
     )
+
+
+def test_a_native_method_that_merges_has_a_partner_at_the_ratio_of_its_merged_vectors(toy, tmp_path: Path) -> None:
+    """Of n patches above the threshold n // 2 vectors are made: these are what an index holds, and what counts."""
+    found = run(toy, tmp_path / "run", pruners=(MERGED,))
+    assert found.failures == {}
+    assert [(row["method"], row["partner_of"]) for row in found.rows[1:]] == [
+        (MERGED, None),
+        (f"eos @ {MERGED}", MERGED),
+    ]
+    stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").iterdir())}
+    for task in ("plain", "tongues"):
+        made, lengths = [], []
+        for page in stores[task].pages():
+            attention = page.signals["eos"][-1].double().numpy()
+            above = int((attention > attention.mean() + 0.5 * attention.std()).sum())
+            made.append(max(1, above // 2))
+            lengths.append(len(page))
+        native, partner = cell(found, task, MERGED), cell(found, task, f"eos @ {MERGED}")
+        ratio = sum(made) / sum(lengths)
+        assert native["budget"] == native["realised"] == pytest.approx(ratio)
+        assert native["vectors_per_page"] == pytest.approx(sum(made) / len(made))
+        assert partner["budget"] == native["budget"]
+        assert partner["realised"] == pytest.approx(sum(keep_count(ratio, n) for n in lengths) / sum(lengths))
 
 
 def test_other_methods_keep_their_budgets(found: Evaluation) -> None:

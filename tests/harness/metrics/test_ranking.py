@@ -67,6 +67,49 @@ def test_a_page_below_the_top_200_is_not_found_unless_it_ties_with_them() -> Non
     assert found["mrr"].tolist() == [0, pytest.approx(1 / 201)]
 
 
+@pytest.mark.parametrize(
+    ("above", "equal", "rank"),
+    [
+        (0, 0, 1),
+        (198, 0, 199),
+        (199, 0, 200),
+        (200, 0, 0),
+        (201, 0, 0),
+        (198, 1, 200),
+        (198, 2, 201),  # the cut would split these three: they count as a whole
+        (199, 1, 201),
+        (199, 60, 260),
+        (200, 1, 0),
+    ],
+)
+def test_the_top_200_end_after_the_200th_page_and_never_within_a_tie(above: int, equal: int, rank: int) -> None:
+    """A page with so many `above` it and so many of its own score with a higher id; 30 with a lower id change nothing.
+
+    Rank 0: not found. Expected, as a second opinion: sorted by score and id, cut where 200 others have a higher score.
+    """
+    page_ids = [f"p{i:03d}" for i in np.random.default_rng(rank).permutation(400)]
+    judged = "p200"
+    higher, lower = [f"p{i:03d}" for i in range(201, 400)], [f"p{i:03d}" for i in range(30)]
+    scores = dict.fromkeys(page_ids, 1.0) | dict.fromkeys([*lower, judged, *higher[:equal]], 2.0)
+    rest = [page for page, score in scores.items() if score == 1]
+    scores |= {page: 3.0 + i for i, page in enumerate(rest[:above])}
+    order = sorted(page_ids, key=lambda page: (scores[page], page), reverse=True)
+    counted = [page for page in order if sum(other > scores[page] for other in scores.values()) < 200]
+    assert (order.index(judged) + 1 if judged in counted else 0) == rank
+    found = Evaluator({"q": {judged: 1}}, ["q"], page_ids)(np.array([[scores[page] for page in page_ids]]))
+    assert found["mrr"][0] == pytest.approx(1 / rank if rank else 0)
+
+
+def test_of_two_judged_pages_the_one_below_the_top_200_does_not_count() -> None:
+    """Ranks 2 and 201, by hand: the ideal has both, the ranking one."""
+    page_ids = [f"p{i:03d}" for i in range(300)]
+    scores = np.arange(300, 0, -1, dtype=np.float32)[None]
+    found = Evaluator({"q": {"p001": 1, "p200": 1}}, ["q"], page_ids)(scores)
+    assert found["ndcg@100"][0] == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert found["recall@100"][0] == 0.5
+    assert found["mrr"][0] == 0.5
+
+
 @pytest.mark.parametrize("known", [0, 20_000])
 def test_cells_are_measured_together_as_each_alone(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
     """Also where figures of earlier cells were forgotten."""

@@ -61,6 +61,47 @@ def test_ties_and_ranks() -> None:
     assert tie_groups(found, [2, 0, 1]) == [3, 1, 1]
 
 
+def cells(retention: list[float], replicates: list[np.ndarray]) -> Comparison:
+    """Methods with these figures and these resampled figures."""
+    figures, resampled = np.array(retention), np.stack(replicates, axis=1)
+    return Comparison(figures / 100, resampled / 100, figures, resampled)
+
+
+def test_the_same_method_twice_shares_a_rank() -> None:
+    """Their difference is 0 on every resample: the interval is [0, 0], and it contains 0."""
+    ((only,), _) = data()
+    found = compare([[only[[2, 0, 0, 0, 3]]]], resamples=200)
+    gap = found.difference(1, 3)
+    assert (gap.value, gap.low, gap.high) == (0, 0, 0)
+    assert found.tied(1, 3)
+    assert tie_groups(found, [0, 1, 2, 3]) == [4, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("nearest", "tie"), [(0.0, True), (1e-9, False), (-1e-9, True)])
+def test_an_interval_that_only_touches_zero_contains_it(nearest: float, tie: bool) -> None:
+    """Of 1,000 resampled differences the smallest 50 are `nearest`, all others 1: so the lower bound is `nearest`.
+
+    Seen from the other method the same difference has the upper bound `-nearest`.
+    """
+    above = np.full(1000, 1.0)
+    above[:50] = nearest
+    found = cells([91, 90], [above, np.zeros(1000)])
+    assert (found.difference(0, 1).low, found.difference(1, 0).high) == (nearest, -nearest)
+    assert found.tied(0, 1) == found.tied(1, 0) == tie
+    assert tie_groups(found, [0, 1]) == [1, 1 if tie else 2]
+
+
+def test_a_rank_is_shared_with_the_best_of_a_group_not_with_the_one_above() -> None:
+    """First and second are tied, second and third too, first and third not: the third leads a group of its own."""
+    wide = np.linspace(-3, 3, 1001)
+    found = cells([90, 88, 86, 84], [np.full(1001, 90.0), 88 + wide, np.full(1001, 86.0), 84 + wide])
+    assert found.tied(0, 1)
+    assert found.tied(1, 2)
+    assert not found.tied(0, 2)
+    assert tie_groups(found, [0, 1, 2, 3]) == [1, 1, 3, 3]
+    assert tie_groups(found, [3, 2, 1]) == [3, 1, 1], "without the first, the second leads"
+
+
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(5)
     hits = 0

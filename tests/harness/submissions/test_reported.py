@@ -9,9 +9,12 @@ import pytest
 
 from harness import paper
 from harness.metrics.aggregate import benchmark_mean
+from harness.submissions.checks import check_cells
 from harness.submissions.entry import FOLDER, Entry
 from harness.submissions.load import load
 from harness.submissions.official import compare_with_mteb
+from harness.submissions.pinned import read_pinned
+from harness.submissions.problems import Notes
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "import_reported.py"
 NAMES = {"sap": "sap", "random": "random", "kmeans": "kmeans", "eos_adaptive": "docpruner"}
@@ -67,6 +70,30 @@ def test_all_504_cells_are_there_and_the_committed_files_are_what_the_script_wri
     for submission in [*made, *script.light_colpali()]:
         path = FOLDER / script.submission_path(submission)
         assert path.read_bytes() == script.to_json(submission)
+
+
+@pytest.mark.parametrize(
+    ("claim", "printed", "said"),
+    [
+        ("reported", "every cell", False),
+        ("reported", "all cells but one", True),
+        ("reported", "no cell", True),
+        ("self-reported", "every cell", True),
+    ],
+)
+def test_only_a_papers_printed_retention_makes_up_for_a_full_model_it_does_not_print(
+    entries: list[Entry], claim: str, printed: str, said: bool
+) -> None:
+    """NDCG without the full model's says nothing of pruning, unless the retention itself is printed everywhere."""
+    found = next(e.submission for e in entries if e.submission.method.name == "light-colpali")
+    assert all(cell.retention is not None and cell.budget < 1 for cell in found.cells)
+    unprinted = {"every cell": 0, "all cells but one": 1, "no cell": len(found.cells)}[printed]
+    cells = [c.model_copy(update={"retention": None} if i < unprinted else {}) for i, c in enumerate(found.cells)]
+    notes = Notes(Path("light-colpali.json"), [])
+    changed = found.model_copy(update={"claim": claim, "cells": tuple(cells)})
+    check_cells(changed, read_pinned(FOLDER / found.benchmark.name), notes)
+    full_model = [p for p in notes.found if "has no cell of the full model" in p.what]
+    assert [p.level for p in full_model] == (["error"] if said else [])
 
 
 def test_light_colpali_has_averages_only_and_is_never_complete(entries: list[Entry]) -> None:

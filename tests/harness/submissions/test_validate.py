@@ -137,6 +137,41 @@ def test_rankings_copied_from_another_budget_are_warned_of(spoiled: Spoiled) -> 
     assert any("all 20 rankings at 0.1 and 0.2 are the same" in w.what for w in spoiled.warnings())
 
 
+def test_budgets_that_kept_the_same_vectors_may_rank_alike_each_data_set_by_itself(spoiled: Spoiled) -> None:
+    """An adaptive method kept on `plain` at 0.1 what it kept at 0.2, and ranks there as it does at 0.2: no wonder.
+
+    On `tongues` it kept other vectors. Only when these rank alike too, something was copied.
+    """
+    spoiled.only("docpruner")
+    same = ("realised", "vectors_per_page", "bytes_per_page")
+
+    def keep(rows: list[dict]) -> None:
+        counts = {row["budget"]: row["kept"] for row in rows if row["data_set"] == "plain"}
+        for row in rows:
+            if (row["data_set"], row["budget"]) == ("plain", 0.1):
+                row["kept"] = counts[0.2]
+
+    def say(content: dict) -> None:
+        cells = {c["budget"]: c for c in content["cells"] if c["data_set"] == "plain"}
+        cells[0.1].update({name: cells[0.2][name] for name in same})
+
+    def copy(*data_sets: str) -> list[str]:
+        def change(frame: pd.DataFrame) -> None:
+            source = {(r.data_set, r.query): r.top_10 for r in frame.itertuples() if r.budget == 0.2}
+            for i, row in enumerate(frame.itertuples()):
+                if row.budget == 0.1 and row.data_set in data_sets:
+                    frame.at[i, "top_10"] = source[row.data_set, row.query]
+
+        consistent(spoiled, "docpruner", change)
+        assert spoiled.errors() == []
+        return [f"{w.field}: {w.what}" for w in spoiled.warnings() if "are the same" in w.what]
+
+    spoiled.kept("docpruner", keep)
+    spoiled.json("docpruner", say, forge_id=True)
+    assert copy("plain") == []
+    assert copy("tongues") == ["per_query (tongues).top_10: all 24 rankings at 0.1 and 0.2 are the same"]
+
+
 def consistent(spoiled: Spoiled, method: str, change: Callable[[pd.DataFrame], None]) -> None:
     """Change rankings and let every figure follow, as one who made up a whole run would: by pytrec_eval."""
     import pytrec_eval

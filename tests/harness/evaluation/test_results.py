@@ -1,0 +1,202 @@
+"""From scores to a summary, by hand: pages of 10 and 30 vectors, and two queries with one of them as gold page each.
+
+The full model scores 10 and 40 on the two gold pairs, and ranks both first.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from harness.backbones.contract import EncodedPage
+from harness.benchmarks.folder import Benchmark
+from harness.evaluation.methods import Method
+from harness.evaluation.results import FULL, Result, TaskEvaluator
+from harness.evaluation.run_folder import RunFolder
+from harness.evaluation.scores import Job, PageScores, TaskScores, gather
+from harness.evaluation.summary import summarise
+from harness.scoring.queries import tile_queries
+from harness.store.reader import Store
+from harness.store.writer import StoreWriter
+from pruners import parse
+
+BUDGETS = (0.1, 0.2)
+DIM, BITS = 2, 16
+PROMPT = 6  # vectors of both pages together
+FULL_SCORES = np.array([[10, 4], [8, 40]], np.float32)  # queries x pages
+SECOND = 1 / math.log2(3)  # NDCG of a gold page in the second place
+TRIALS = np.array(
+    [
+        # budget 0.1             budget 0.2
+        [[[5, 4], [8, 20]], [[8, 4], [8, 30]]],  # ratios 0.5, 0.5 and 0.8, 0.75
+        [[[2, 4], [8, 36]], [[10, 4], [8, 40]]],  # ratios 0.2 (and the second place), 0.9 and 1, 1
+    ],
+    np.float32,
+)
+KEPT = np.array([[[1, 3], [2, 6]], [[2, 4], [2, 8]]])  # trials x budgets x pages
+
+
+def evaluator(name: str = "by hand") -> TaskEvaluator:
+    def no_image(index: int) -> None:
+        raise AssertionError("no image is looked at")
+
+    queries, qrels = {"q1": "one", "q2": "two"}, {"q1": {"a": 1}, "q2": {"b": 1}}
+    return TaskEvaluator.of(Benchmark(name, ("a", "b"), no_image, queries, qrels), ("q1", "q2"))
+
+
+def method(text: str, trials: int = 1) -> Method:
+    return Method(text, parse(text), trials)
+
+
+def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> TaskScores:
+    bits = (kept.sum(-1) + PROMPT) * DIM * BITS
+    return TaskScores(FULL_SCORES, np.array([10, 30]), PROMPT, {text: cells}, {text: kept}, {text: bits})
+
+
+def result(text: str, cells: np.ndarray, kept: np.ndarray, name: str = "by hand") -> Result:
+    return evaluator(name).method(method(text, len(cells)), BUDGETS, scored(text, cells, kept))
+
+
+def test_the_summary_of_several_trials_is_their_mean() -> None:
+    first, second = result("random", TRIALS, KEPT).summary
+    assert [entry["budget"] for entry in (first, second)] == [0.1, 0.2]
+    assert [entry["trials"] for entry in (first, second)] == [2, 2]
+    assert first["score_retention"] == pytest.approx(((0.5 + 0.5) / 2 + (0.2 + 0.9) / 2) / 2)
+    assert first["score_retention_micro"] == pytest.approx(((5 + 20) / 50 + (2 + 36) / 50) / 2)
+    assert second["score_retention"] == pytest.approx(((0.8 + 0.75) / 2 + 1) / 2)
+    assert second["score_retention_micro"] == pytest.approx(((8 + 30) / 50 + 1) / 2)
+    assert first["realised"] == pytest.approx((4 + 6) / 2 / 40)
+    assert second["realised"] == pytest.approx((8 + 10) / 2 / 40)
+    assert first["vectors_per_page"] == pytest.approx((5 + PROMPT) / 2)
+    assert second["bytes_per_page"] == pytest.approx((9 + PROMPT) * DIM * 2 / 2)
+    assert first["trial_deviation_ndcg@5"] == pytest.approx((1 - (1 + SECOND) / 2) / 2)
+    assert second["trial_deviation_ndcg@5"] == 0
+    assert first["pairs_left_out"] == 0
+
+
+def test_rows_have_every_query_of_every_trial() -> None:
+    rows = result("random", TRIALS, KEPT).per_query
+    assert rows["query"].tolist() == ["q1", "q2"] * 4
+    assert rows["budget"].tolist() == [0.1] * 4 + [0.2] * 4
+    assert rows["trial"].tolist() == [0, 0, 1, 1] * 2
+    assert rows["score_retention"].tolist() == pytest.approx([0.5, 0.5, 0.2, 0.9, 0.8, 0.75, 1, 1])
+    assert rows["ndcg@5"].tolist() == pytest.approx([1, 1, SECOND, 1, 1, 1, 1, 1])
+    assert [list(top) for top in rows["top_10"]][1:3] == [["b", "a"], ["b", "a"]]
+
+
+def test_the_full_model_keeps_everything() -> None:
+    (entry,) = evaluator().full(scored("eos", TRIALS[:1], KEPT[:1]), DIM, BITS).summary
+    assert (entry["budget"], entry["realised"], entry["score_retention"]) == (1, 1, 1)
+    assert entry["vectors_per_page"] == (40 + PROMPT) / 2
+    assert entry["bytes_per_page"] == (40 + PROMPT) * DIM * 2 / 2
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "drift"),
+    [
+        ("docpruner", [4, 8], [False, False]),
+        ("docpruner", [4, 9], [False, True]),  # 0.225 at 0.2: more than 5 % of it too many
+        ("docpruner", [3, 8], [True, False]),  # 0.075 at 0.1
+        ("eos", [4, 8], [False, False]),
+        ("eos", [6, 12], [False, False]),  # ⌈γN⌉ on short pages is more than γ: a fixed budget is not missed by that
+    ],
+)
+def test_an_adaptive_method_drifts_where_it_misses_its_budget_and_a_fixed_one_never(
+    text: str, kept: Sequence[int], drift: list[bool]
+) -> None:
+    counts = np.array([[[1, count - 1] for count in kept]])
+    found = result(text, TRIALS[:1], counts)
+    assert [entry["drift"] for entry in found.summary] == drift
+
+
+def write_run(folder: Path, found: dict[str, list[Result]]) -> RunFolder:
+    """A run of two data sets: for each method its results on both."""
+    run = RunFolder(folder)
+    for name in ("one", "two"):
+        run.write_result(FULL, evaluator(name).full(scored("eos", TRIALS[:1], KEPT[:1]), DIM, BITS), {})
+    for text, results in found.items():
+        for each in results:
+            run.write_result(method(text).slug, each, {})
+    return run
+
+
+def test_a_row_of_the_table_is_the_mean_over_data_sets_of_the_mean_over_trials(tmp_path: Path) -> None:
+    """On the second data set the two budgets have changed places."""
+    one, two = result("random", TRIALS, KEPT, "one"), result("random", TRIALS[:, ::-1], KEPT[:, ::-1], "two")
+    run = write_run(tmp_path, {"random": [one, two]})
+    run.add_timings("one", {"random": 3.0})
+    run.add_timings("two", {"random": 5.0, "eos": 80.0})
+    full, *rows = summarise(run, ["one", "two"], [method("random", 2)], BUDGETS)
+    assert [row["budget"] for row in rows] == [0.1, 0.2]
+    for row in rows:
+        assert row["score_retention"] == pytest.approx((0.525 + 0.8875) / 2)
+        assert row["ndcg@5"] == pytest.approx(((1 + (1 + SECOND) / 2) / 2 + 1) / 2)
+        assert row["retention"] == pytest.approx(100 * row["ndcg@5"]), "the full model finds every page first"
+        assert row["realised"] == pytest.approx((0.125 + 0.225) / 2)
+        assert row["vectors_per_page"] == pytest.approx(((5 + PROMPT) / 2 + (9 + PROMPT) / 2) / 2)
+        assert row["prune_ms_per_page"] == 4
+        assert row["rank"] == 1
+    assert (full["method"], full["ndcg@5"], full["realised"], full["vectors_per_page"]) == ("full", 1, 1, 23)
+
+
+def test_a_method_without_timings_has_none(tmp_path: Path) -> None:
+    run = write_run(tmp_path, {"eos": [result("eos", TRIALS[:1], KEPT[:1], name) for name in ("one", "two")]})
+    assert [row["prune_ms_per_page"] for row in summarise(run, ["one", "two"], [method("eos")], BUDGETS)[1:]] == [
+        None,
+        None,
+    ]
+    run.add_timings("two", {"eos": 7.0})
+    assert summarise(run, ["one", "two"], [method("eos")], BUDGETS)[1]["prune_ms_per_page"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "drift", "data_sets"),
+    [
+        ("docpruner", (8, 8), False, 0),
+        ("docpruner", (8, 9), True, 1),  # 0.2 and 0.225: 0.2125 on average
+        ("docpruner", (6, 10), False, 2),  # each missed, and met on average
+        ("eos", (9, 9), False, 0),
+    ],
+)
+def test_a_row_drifts_by_its_mean_and_counts_the_data_sets_that_do(
+    tmp_path: Path, text: str, kept: tuple[int, int], drift: bool, data_sets: int
+) -> None:
+    counts = [np.array([[[1, 3], [2, count - 2]]]) for count in kept]
+    both = [result(text, TRIALS[:1], count, name) for count, name in zip(counts, ("one", "two"), strict=True)]
+    rows = summarise(write_run(tmp_path, {text: both}), ["one", "two"], [method(text)], BUDGETS)
+    (row,) = [row for row in rows if row["budget"] == 0.2]
+    assert (row["drift"], row["drifting_data_sets"]) == (drift, data_sets)
+
+
+def test_scores_and_times_of_pages_become_those_of_methods(tmp_path: Path) -> None:
+    """Three pages, two trials of one method and one of another. Every score tells its cell, query and page."""
+    with StoreWriter(tmp_path, {"made": "up"}, ["a", "b", "c"]) as writer:
+        for page in writer.wanted():
+            writer.add(page, EncodedPage(torch.ones(4, 2)))
+        writer.add_queries(["q1", "q2"], [torch.ones(1, 2)] * 2)
+    methods = (method("random", 2), method("eos"))
+    job = Job(Store(tmp_path), methods, BUDGETS, 42, tile_queries([torch.ones(1, 2)] * 2), {})
+    pages = []
+    for page, seconds in enumerate([(0.3, 0.02), (0.5, 0.04), (0.4, 0.06)]):
+        scores = np.array([[100 * cell + 10 * query + page for query in range(2)] for cell in range(7)], np.float32)
+        kept = 10 * np.arange(6) + page
+        pages.append(PageScores(scores, kept, 32 * kept, np.array(seconds), {}, 4, 1))
+    done: list[int] = []
+    found = gather(job, iter(pages), done.append)
+    assert done == [1, 1, 1]
+    assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2), "eos": pytest.approx(120 / 3)}
+    assert found.prompt_vectors == 3
+    assert found.full_vectors.tolist() == [4, 4, 4]
+    assert found.full.tolist() == [[0, 1, 2], [10, 11, 12]]
+    cell = 0
+    for text, trials in (("random", 2), ("eos", 1)):
+        for trial in range(trials):
+            for budget in range(2):
+                expected = [[100 * (cell + 1) + 10 * query + page for page in range(3)] for query in range(2)]
+                assert found.by_method[text][trial, budget].tolist() == expected
+                assert found.vectors[text][trial, budget].tolist() == [10 * cell, 10 * cell + 1, 10 * cell + 2]
+                assert found.bits[text][trial, budget] == 32 * (30 * cell + 3)
+                cell += 1

@@ -89,8 +89,8 @@ _ALL = (
         "calibrations:calibration_robustness",
         "for every N the window that most seeds choose and how many agree, exactly and snapped to the nine; each seed "
         "draws its N pairs from the whole training corpus; a second distribution beside it",
-        "an N that the corpus is not larger than: every seed would draw the same pairs; the paper's own seeds, which it "
-        "does not print",
+        "an N that the corpus is not larger than: every seed would draw the same pairs; the paper's own seeds, which "
+        "it does not print",
         "calibration",
     ),
     Experiment(
@@ -162,7 +162,7 @@ _ALL = (
         "cost:peak_memory",
         "plain, streaming and naive reading by the number of tokens, at the depth of the chosen backbone, on the "
         "chosen device",
-        "GPU memory without a GPU; the vision tower and the embeddings, so that growth can be compared and totals cannot",
+        "GPU memory without a GPU; vision tower and embeddings, so that growth can be compared and totals cannot",
         "backbone",
     ),
     Experiment(

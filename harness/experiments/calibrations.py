@@ -174,7 +174,8 @@ def _second(lab: Lab) -> Source:
         parts.append((store, draw(gold_pairs(task, store), OF_EACH, s.seed)))
     ratios = _ratios(lab, parts)
     origin = f"draws from {len(ratios)} pairs: at most {OF_EACH} of each of {len(parts)} evaluated data sets"
-    return Source(f"{len(parts)} evaluated data sets", len(ratios), ratios, _from(ratios), origin)
+    name = "an evaluated data set" if len(parts) == 1 else f"{len(parts)} evaluated data sets"
+    return Source(name, len(ratios), ratios, _from(ratios), origin)
 
 
 def _ratios(lab: Lab, parts: Sequence[tuple[Store, list[tuple[int, int]]]]) -> np.ndarray:

@@ -12,6 +12,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -113,12 +114,15 @@ def bars(axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float]
 
 def legend(figure: Figure, axes: Axes, columns: int = 4, also: Axes | None = None) -> None:
     """One legend below all panels: the series of one, and those that only another one has."""
-    known: dict[str, Any] = {}
+    known: dict[str, Artist] = {}
     for place in (axes, also) if also else (axes,):
         for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
             known.setdefault(label, handle)
-    handles, labels = list(known.values()), list(known)
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), frameon=False)
+    for count in range(min(columns, len(known)), 0, -1):  # as many beside each other as the figure is wide for
+        made = figure.legend(known.values(), known, loc="outside lower center", ncols=count, frameon=False)
+        if count == 1 or made.get_window_extent().width <= figure.bbox.width:
+            return
+        made.remove()
 
 
 def layer_bands(axes: Axes, window: tuple[int, int], boundary: int, layers: int) -> None:

@@ -36,6 +36,8 @@ def complaints(draw: Callable[[Figure], None]) -> list[str]:
             found.append(f"points of panel {place} differ by colour alone")
     if not figure.legends:
         found.append("no legend")
+    if any(legend.get_window_extent().width > figure.bbox.width for legend in figure.legends):
+        found.append("the legend is wider than the figure")
     return found
 
 

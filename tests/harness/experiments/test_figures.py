@@ -87,3 +87,14 @@ def test_the_same_data_give_the_same_files() -> None:
     first, second = render(lines, "nano"), render(lines, "nano")
     assert set(first) == {"svg", "png"}
     assert first == second
+
+
+def test_a_legend_that_would_be_cut_takes_fewer_columns() -> None:
+    def draw(figure: Figure) -> None:
+        (axes,) = panels(figure, [""])
+        axes.set(xlabel="x", ylabel="y")
+        for i, kind in enumerate(LOOKS[:5]):
+            line(axes, [0, 1], [0, i], kind, f"a series with a rather long name {i}")
+        legend(figure, axes, 3)
+
+    assert complaints(draw) == []

@@ -1,6 +1,6 @@
 """Do the tests notice? Break one small thing at a time in a copy of the project, and run the tests that belong to it.
 
-    python scripts/mutate.py -n 30 --seed 1            about half a minute a mutant
+    python scripts/mutate.py -n 30 --seed 1            some minutes for the tests as they are, half a minute a mutant
     python scripts/mutate.py -n 20 --only harness/metrics
 
 A mutant that passes its tests has survived: its diff is printed, and either a test is missing or nothing changed that

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GROUP = "pruneboard.pruners"
 DECORATORS = ("scorer", "reducer", "diagnostic", "pruner", "preset")
+FORMULA = "Formula:"
 
 
 def catalogue(files: Iterable[Path] = ()) -> dict[str, Entry]:
@@ -46,6 +47,21 @@ def kind(entry: Entry) -> str:
     output = entry.options.get("output", "merged" if entry.decorator == "reducer" else "subset")
     budget = entry.options.get("budget", "fixed")
     return f"{output}, {budget}" + (" (diagnostic)" if entry.decorator == "diagnostic" else "")
+
+
+def words(entry: Entry) -> list[str]:
+    """The paragraphs of a method's docstring, without its formula."""
+    return [" ".join(part.split()) for part in _paragraphs(entry) if not part.startswith(FORMULA)]
+
+
+def formula(entry: Entry) -> list[str]:
+    """What a method computes: the lines below `Formula:` in its docstring."""
+    found = [part.removeprefix(FORMULA) for part in _paragraphs(entry) if part.startswith(FORMULA)]
+    return [line.strip() for part in found for line in part.splitlines() if line.strip()]
+
+
+def _paragraphs(entry: Entry) -> list[str]:
+    return [part for part in entry.doc.split("\n\n") if part.strip()]
 
 
 def find(name: str, known: dict[str, Entry]) -> Entry:

@@ -39,13 +39,17 @@ class Entry:
     name: str
     decorator: str
     options: dict[str, Any] = field(hash=False)
-    summary: str
+    doc: str  # the docstring
     parameters: tuple[str, ...]  # as written: "layers=None"
     file: Path
     line: int
     symbol: str  # the object's name in its module
     module: str | None = None  # importable name; None for a file by path
     source: str = "file"  # built-in, file, or the package that brings it
+
+    @property
+    def summary(self) -> str:
+        return self.doc.partition("\n")[0]
 
     @property
     def place(self) -> str:
@@ -69,13 +73,12 @@ def scan_file(
         for call in node.decorator_list:
             if isinstance(call, ast.Call) and _called(call) in decorators:
                 name, options = _literals(path, call)
-                summary = (ast.get_docstring(node) or "").partition("\n")[0]
                 found.append(
                     Entry(
                         name,
                         _called(call),
                         options,
-                        summary,
+                        ast.get_docstring(node) or "",
                         _parameters(node),
                         path,
                         node.lineno,

@@ -12,7 +12,7 @@ import pytest
 
 from pruners import catalogue, check_contract, parse, resolve
 from pruners.core import plugins
-from pruners.core.catalog import kind
+from pruners.core.catalog import formula, kind, words
 from pruners.core.errors import CatalogError
 
 TEN_LINES = '''\
@@ -44,6 +44,16 @@ def test_a_ten_line_file_is_listed_runs_and_is_checked(my_pruner: Path) -> None:
 def test_a_file_adds_its_names_to_the_other_selectors(my_pruner: Path) -> None:
     both = resolve([str(my_pruner), "adaptive(contrast)", f"{my_pruner}:contrast()"])
     assert [str(p) for p in both] == ["contrast", "adaptive(contrast)", "contrast"]
+
+
+def test_a_methods_words_and_formula_stand_in_its_docstring(tmp_path: Path, my_pruner: Path) -> None:
+    path = tmp_path / "explained.py"
+    doc = 'vector.\n\n    Why it\n    works.\n\n    Formula:\n        s_{j} = 1\n        keep the k largest\n    """'
+    path.write_text(TEN_LINES.replace('vector."""', doc))
+    entry = catalogue([path])["contrast"]
+    assert words(entry) == ["Distance from the page's mean vector.", "Why it works."]
+    assert formula(entry) == ["s_{j} = 1", "keep the k largest"]
+    assert formula(catalogue([my_pruner])["contrast"]) == []
 
 
 def test_listing_reads_a_file_without_running_it(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def evaluate(
         str | None, typer.Option(help="Benchmark to calibrate on, or held-out. Default: its own.")
     ] = None,
     pruner: Annotated[
-        list[str] | None, typer.Option(help="Name, name(param=value) or file.py; repeatable. Default: all.")
+        list[str] | None,
+        typer.Option(help="Name, name(param=value), name(param=1|2|3) or file.py; repeatable. Default: all."),
     ] = None,
     partner: Annotated[
         list[str] | None,
@@ -129,7 +130,9 @@ def evaluate(
 
 
 def _announce(settings: Config, workers: int, folder: Path) -> None:
-    methods = _counted(len(settings.pruners), "method") if settings.pruners else "every built-in method"
+    from pruners import resolve
+
+    methods = _counted(len(resolve(settings.pruners)), "method") if settings.pruners else "every built-in method"
     people.print(
         f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {methods} at "
         f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {_counted(workers, 'worker')} -> {escape(str(folder))}",

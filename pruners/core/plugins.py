@@ -104,14 +104,14 @@ def scan_entry_points(group: str, decorators: Collection[str]) -> list[Entry]:
 
 
 def file_and_rest(selector: str) -> tuple[Path | None, str]:
-    """`file.py:rest` as a user types it, split; (None, selector) where no file is named."""
-    head, dot_py, tail = selector.partition(".py")
-    if dot_py and (not tail or tail.startswith(":")):
-        file = Path(head + dot_py)
-        if not file.is_file():
-            raise CatalogError(f"there is no file {file}")
-        return file, tail[1:]
-    return None, selector
+    """`file.py:rest` or `file.py(rest)` as a user types it, split; (None, selector) where no file is named."""
+    match = re.fullmatch(r"(.*?\.py)(?::(.*)|(\(.*))?", selector, re.DOTALL)
+    if match is None:
+        return None, selector
+    file = Path(match[1])
+    if not file.is_file():
+        raise CatalogError(f"there is no file {file}")
+    return file, match[2] or match[3] or ""
 
 
 def unique(entries: Iterable[Entry]) -> dict[str, Entry]:

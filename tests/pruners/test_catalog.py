@@ -46,6 +46,23 @@ def test_a_file_adds_its_names_to_the_other_selectors(my_pruner: Path) -> None:
     assert [str(p) for p in both] == ["contrast", "adaptive(contrast)", "contrast"]
 
 
+def test_a_file_with_one_method_takes_its_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(TEN_LINES.replace("(page)", "(page, alpha=1.0)"))
+    assert [str(p) for p in resolve([f"{path}(alpha=0.3)"])] == ["contrast(alpha=0.3)"]
+    assert [str(p) for p in resolve([f"{path}(alpha=0.1|0.2)"])] == ["contrast(alpha=0.1)", "contrast(alpha=0.2)"]
+    path.write_text(path.read_text() + TEN_LINES.replace("contrast", "second"))
+    with pytest.raises(CatalogError, match=r"mine\.py declares contrast, second: write which one, .*mine\.py:contrast"):
+        resolve([f"{path}(alpha=0.3)"])
+
+
+def test_a_folder_may_have_py_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "my.python" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(TEN_LINES)
+    assert [str(p) for p in resolve([str(path)])] == ["contrast"]
+
+
 def test_a_methods_words_and_formula_stand_in_its_docstring(tmp_path: Path, my_pruner: Path) -> None:
     path = tmp_path / "explained.py"
     doc = 'vector.\n\n    Why it\n    works.\n\n    Formula:\n        s_{j} = 1\n        keep the k largest\n    """'

@@ -26,7 +26,7 @@ FORMULA = "Formula:"
 def catalogue(files: Iterable[Path] = ()) -> dict[str, Entry]:
     """Every pruner by name: built in, installed, and declared in the given files."""
     entries = [
-        *plugins.scan_package("pruners", Path(__file__).parents[1], DECORATORS),
+        *plugins.scan_package("pruners", Path(__file__).resolve().parents[1], DECORATORS),
         *plugins.scan_entry_points(GROUP, DECORATORS),
         *(entry for file in files for entry in scan(file)),
     ]

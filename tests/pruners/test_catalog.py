@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pruners import catalogue, check_contract, parse, resolve
+from pruners import Window, catalogue, check_contract, parse, resolve
 from pruners.core import plugins
 from pruners.core.catalog import formula, kind, words
 from pruners.core.errors import CatalogError
+from pruners.sap import with_window
 
 TEN_LINES = '''\
 # my_pruner.py — the whole file
@@ -44,6 +46,16 @@ def test_a_ten_line_file_is_listed_runs_and_is_checked(my_pruner: Path) -> None:
 def test_a_file_adds_its_names_to_the_other_selectors(my_pruner: Path) -> None:
     both = resolve([str(my_pruner), "adaptive(contrast)", f"{my_pruner}:contrast()"])
     assert [str(p) for p in both] == ["contrast", "adaptive(contrast)", "contrast"]
+
+
+def test_the_examples_of_the_docs_keep_the_contract_and_take_the_backbones_window(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "pruners.md").read_text()
+    path = tmp_path / "examples.py"
+    path.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    examples = [with_window(pruner, Window(1, 3)) for pruner in resolve([str(path)])]
+    assert [str(example) for example in examples] == ["loud", "chunks", "windowed_eos(layers=1-2)"]
+    for example in examples:
+        check_contract(example)
 
 
 def test_a_file_with_one_method_takes_its_arguments(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ import os
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.copied_tree import copy_tree
+from tests.new_environment import install, new_environment
 
 PACKAGES = ("harness", "leaderboard", "pruners")
 
@@ -40,11 +40,7 @@ def wheel(tree: Path, files: set[str], tmp_path_factory: pytest.TempPathFactory)
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new environment with the wheel, which takes from this one what the project depends on."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False, symlinks=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")))
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
-    subprocess.check_call([*pip, "--no-deps", "--no-index", str(wheel)])
+    install(new_environment(folder), wheel)
     return folder
 
 

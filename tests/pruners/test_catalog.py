@@ -4,9 +4,6 @@ import importlib.util
 import json
 import re
 import subprocess
-import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from pruners.core import plugins
 from pruners.core.catalog import formula, kind, words
 from pruners.core.errors import CatalogError
 from pruners.sap import with_window
+from tests.new_environment import install, new_environment
 
 TEN_LINES = '''\
 # my_pruner.py — the whole file
@@ -186,26 +184,21 @@ py-modules = ["contrast_pruner"]
 """
 
 
-def install(tmp_path: Path, environment: Path) -> Path:
+def install_package(tmp_path: Path, environment: Path) -> Path:
     """A real package, installed by pip into a new environment that also sees this one's packages."""
     source = tmp_path / "package"
     source.mkdir()
     (source / "pyproject.toml").write_text(PACKAGE)
     (source / "contrast_pruner.py").write_text(TEN_LINES)
-    venv.create(environment, with_pip=False, symlinks=True)
-    python = environment / "bin" / "python"
-    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(subprocess.check_output([python, "-c", ask], text=True).strip())
     project = Path(importlib.util.find_spec("pruners").origin).parents[1]
-    (site / "host.pth").write_text(f"{project}\n{sysconfig.get_path('purelib')}\n")
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    subprocess.check_call([*pip, "--no-deps", "--no-build-isolation", "--no-index", str(source)])
+    python = new_environment(environment, project)
+    install(python, source)
     return python
 
 
 @pytest.mark.slow
 def test_an_installed_package_registers_its_pruner_by_entry_point(tmp_path: Path) -> None:
-    python = install(tmp_path, tmp_path / "environment")
+    python = install_package(tmp_path, tmp_path / "environment")
     listed = json.loads(
         subprocess.check_output([python, "-m", "harness.cli", "list", "pruners", "--json"], text=True, cwd=tmp_path)
     )

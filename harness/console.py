@@ -11,6 +11,8 @@ from rich.table import Table
 people = Console(stderr=True, highlight=False)
 output = Console(highlight=False)
 
+NAME_WIDTH = 17  # the longest built-in method; a longer name goes on in the next line where there is no room for it
+
 
 def print_rows(
     rows: Sequence[dict], columns: dict[str, str], *, title: str, as_json: bool, stacked: Sequence[str] = ()
@@ -23,9 +25,10 @@ def print_rows(
         print(json.dumps(list(rows), indent=2, ensure_ascii=False))
         return
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    first, *_ = columns
     for heading in columns.values():
         table.add_column(heading, overflow="fold")
-    table.columns[0].no_wrap = True  # names are what one searches for
+    table.columns[0].min_width = min(NAME_WIDTH, max((_width(row.get(first)) for row in rows), default=0))
     for row in rows:
         table.add_row(*(stack(row[key]) if key in stacked else cell(row.get(key)) for key in columns))
     output.print(table)
@@ -35,6 +38,11 @@ def stack(lines: Sequence[str]) -> str:
     """Lines of one cell: the first stands out."""
     first, *rest = map(cell, lines)
     return "\n".join([first, *(f"[dim]{line}[/]" for line in rest)])
+
+
+def _width(value: object) -> int:
+    """Of the longest line of a cell."""
+    return max(map(len, map(str, value)), default=0) if isinstance(value, (list, tuple)) else len(str(value))
 
 
 def cell(value: object) -> str:

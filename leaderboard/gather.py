@@ -33,24 +33,29 @@ class Gathered:
     left_out: list[Problem] = field(default_factory=list)
 
 
-def gather(submissions: Path, runs: Sequence[Path]) -> Gathered:
-    """All valid submissions of a folder, and those that the runs would make."""
-    if not submissions.is_dir():
-        raise PruneBoardError(f"there is no folder {submissions}; name one with --submissions")
-    report = load(submissions)
-    entries = list(report.entries)
-    benchmarks = {}
-    for name in sorted({entry.submission.benchmark.name for entry in entries}):
-        if (file := submissions / name / pinned.FILE).is_file():
-            benchmarks[name] = read_model(file, Benchmark)
+def gather(submissions: Path | None, runs: Sequence[Path]) -> Gathered:
+    """All valid submissions of a folder, if there is one, and those that the runs would make."""
+    found = _submitted(submissions) if submissions else Gathered([])
     for folder in _run_folders(runs):
         from harness.submissions.finished_run import Run  # needs torch, submissions do not
 
         run = Run(folder)
         benchmark = run.pinned().benchmark
-        benchmarks.setdefault(benchmark.name, benchmark)
-        entries += _preview(folder, run)
-    return Gathered(entries, benchmarks, [problem for problem in report.problems if problem.level == "error"])
+        found.benchmarks.setdefault(benchmark.name, benchmark)
+        found.entries.extend(_preview(folder, run))
+    return found
+
+
+def _submitted(folder: Path) -> Gathered:
+    if not folder.is_dir():
+        raise PruneBoardError(f"there is no folder {folder}; name one with --submissions")
+    report = load(folder)
+    benchmarks = {}
+    for name in sorted({entry.submission.benchmark.name for entry in report.entries}):
+        if (file := folder / name / pinned.FILE).is_file():
+            benchmarks[name] = read_model(file, Benchmark)
+    errors = [problem for problem in report.problems if problem.level == "error"]
+    return Gathered(list(report.entries), benchmarks, errors)
 
 
 def _run_folders(paths: Sequence[Path]) -> Iterator[Path]:

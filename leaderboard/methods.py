@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from harness.submissions.entry import Entry
-from leaderboard.formulas import FORMULAS
 from leaderboard.rows import Row
 from leaderboard.text import budget_name, file_name, fixed, titled
 from leaderboard.views import Line, View
 from pruners.core.budget import STANDARD
-from pruners.core.catalog import catalogue, kind
+from pruners.core.catalog import catalogue, formula, kind, words
 
 
 @dataclass(frozen=True)
 class Facts:
-    """From the method's own source: its docstring, not a copy of it."""
+    """From the method's own file: its decorator and docstring, not a copy of them."""
 
     kind: str
     words: tuple[str, ...]
@@ -102,9 +99,8 @@ def facts(text: str) -> Facts | None:
     if entry is None or entry.source != "built-in":
         return None
     needs = tuple(entry.options.get("needs", ()))
-    words = _docstring(entry.file, entry.symbol)
     paper = entry.options.get("paper", "")
-    return Facts(kind(entry), words, FORMULAS.get(entry.name, ()), entry.parameters, needs, paper)
+    return Facts(kind(entry), tuple(words(entry)), tuple(formula(entry)), entry.parameters, needs, paper)
 
 
 def command(entry: Entry) -> str | None:
@@ -116,16 +112,6 @@ def command(entry: Entry) -> str | None:
     text = s.method.expression
     if entry.status == "reported" or facts(text) is None or not re.fullmatch(r"[\w(),=.\- ]+", text, re.ASCII):
         return None
-    words = ["--backbone", s.backbone.name, "--benchmark", s.benchmark.name, "--pruner", text]
+    options = ["--backbone", s.backbone.name, "--benchmark", s.benchmark.name, "--pruner", text]
     budgets = sorted({cell.budget for cell in s.cells if cell.budget < 1})
-    return "harness evaluate " + shlex.join([*words, "--budgets", ",".join(f"{b:g}" for b in budgets)])
-
-
-@cache
-def _docstring(file: Path, symbol: str) -> tuple[str, ...]:
-    """Paragraphs of the docstring of a top-level function or class, read without running it."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == symbol:
-            text = ast.get_docstring(node) or ""
-            return tuple(" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip())
-    return ()
+    return "harness evaluate " + shlex.join([*options, "--budgets", ",".join(f"{b:g}" for b in budgets)])

@@ -22,7 +22,12 @@ from pruners.core.given import Given
 @pruner("adaptive", output="subset", budget="adaptive", paper="Yan et al. 2025, DocPruner, arXiv 2509.23883")
 @dataclass(frozen=True)
 class Adaptive(Pruner):
-    """Threshold on the page-wise z-score of another method's scores; it matches the budget over calibration pages."""
+    """Threshold on the page-wise z-score of another method's scores; it matches the budget over calibration pages.
+
+    Formula:
+        z_{j} = (s_{j} − μ_{page}) / σ_{page}
+        keep z_{j} > τ, τ the (1 − γ) quantile over calibration pages
+    """
 
     of: Scorer
     z: float | None = None

@@ -12,7 +12,12 @@ from pruners import Page, scorer
 
 @scorer("first_k", ordinal=True, paper="a control")
 def first_k(page: Page) -> torch.Tensor:
-    """The first k patches in reading order."""
+    """The first k patches in reading order.
+
+    Formula:
+        s_{j} = −j
+        keep the k largest s_{j}
+    """
     return -torch.arange(len(page), dtype=torch.float64)
 
 
@@ -22,6 +27,10 @@ def uniform_grid(page: Page) -> torch.Tensor:
 
     Budgets must nest, so patches are ordered by bit-reversed position, counted from the page's centre: the first 1/4
     of a 2^p grid is its lattice of stride 2, the first 1/16 that of stride 4, and so on.
+
+    Formula:
+        s_{j} = bit-reversed place of patch j, counted from the page's centre
+        keep the k largest s_{j}
     """
     assert page.grid is not None, "`needs` was checked before"
     return _lattice(*page.grid).clone()
@@ -43,5 +52,10 @@ def _lattice(rows: int, cols: int) -> torch.Tensor:
 
 @scorer("ink", needs=("ink",), paper="a control")
 def ink(page: Page) -> torch.Tensor:
-    """Standard deviation of a patch's pixels: keeps what is printed."""
+    """Standard deviation of a patch's pixels: keeps what is printed.
+
+    Formula:
+        s_{j} = standard deviation of the luma of patch j
+        keep the k largest s_{j}
+    """
     return page.signals["ink"][-1].float()

@@ -21,7 +21,11 @@ from pruners.eos import eos
 
 @scorer("kcenter", ordinal=True, paper="Gonzalez 1985, Clustering to minimize the maximum intercluster distance")
 def kcenter(page: Page) -> torch.Tensor:
-    """Farthest-first traversal in 1 - cos, from the patch nearest to the page's mean."""
+    """Farthest-first traversal in 1 - cos, from the patch nearest to the page's mean.
+
+    Formula:
+        next = argmax_{j} min_{i picked} (1 − e_{i}·e_{j})
+    """
     distance = _distances(page.vectors.numpy())
     start = int((unit_rows(page.vectors.numpy()) @ page.vectors.numpy().mean(0)).argmax())
     flat = np.ones(len(page), np.float32)
@@ -31,7 +35,11 @@ def kcenter(page: Page) -> torch.Tensor:
 @pruner("attn_fps", output="subset", budget="fixed", needs=("eos",), paper="Gonzalez 1985, weighted by attention")
 @dataclass(frozen=True)
 class AttentionFarthest(Pruner):
-    """Greedy: the patch with the highest attention^α · distance^(1-α) to those already picked."""
+    """Greedy: the patch with the highest attention^α · distance^(1-α) to those already picked.
+
+    Formula:
+        next = argmax_{j} a_{j}^{α} · min_{i picked} (1 − e_{i}·e_{j})^{1−α}
+    """
 
     by: Scorer = eos()
     alpha: float = 0.5
@@ -50,7 +58,11 @@ class AttentionFarthest(Pruner):
 @pruner("mmr", output="subset", budget="fixed", needs=("eos",), paper="Carbonell & Goldstein 1998, MMR")
 @dataclass(frozen=True)
 class MaximalMarginalRelevance(Pruner):
-    """Greedy: the patch with the highest λ · attention + (1-λ) · distance to those already picked."""
+    """Greedy: the patch with the highest λ · attention + (1-λ) · distance to those already picked.
+
+    Formula:
+        next = argmax_{j} λ·a_{j} + (1 − λ)·min_{i picked} (1 − e_{i}·e_{j})
+    """
 
     by: Scorer = eos()
     weight: float = 0.7  # λ

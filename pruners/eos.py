@@ -14,7 +14,12 @@ from pruners.adaptive import Adaptive
 
 @scorer("eos", needs=("eos",), paper="Ma et al. 2025, arXiv 2506.04997")
 def eos(page: Page) -> torch.Tensor:
-    """Attention of the last valid prompt token to a patch, last layer, mean over heads."""
+    """Attention of the last valid prompt token to a patch, last layer, mean over heads.
+
+    Formula:
+        s_{j} = (1/H) Σ_{h} A^{(L,h)}_{eos,j}
+        keep the k largest s_{j}
+    """
     return page.signals["eos"][-1].float()
 
 
@@ -26,5 +31,10 @@ def eos(page: Page) -> torch.Tensor:
     paper="Yan et al. 2025, DocPruner, arXiv 2509.23883",
 )
 def docpruner(z: float | None = None, clip: bool = False) -> Pruner:
-    """adaptive(eos): keep what exceeds the page's mean + z standard deviations of EOS attention."""
+    """adaptive(eos): keep what exceeds the page's mean + z standard deviations of EOS attention.
+
+    Formula:
+        s_{j} = (1/H) Σ_{h} A^{(L,h)}_{eos,j}
+        keep s_{j} > μ_{page} + z·σ_{page}
+    """
     return Adaptive(eos(), z=z, clip=clip)

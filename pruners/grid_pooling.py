@@ -18,7 +18,11 @@ from pruners.core.groups import group
 @reducer("row_pool", needs=("grid",), budget="snapped", paper="Yeroyan 2026, Visual RAG Toolkit, arXiv 2602.12510")
 @dataclass(frozen=True)
 class RowPool(Reducer):
-    """Means over bands of rows; above one vector a row, over equal pieces of each row."""
+    """Means over bands of rows; above one vector a row, over equal pieces of each row.
+
+    Formula:
+        v_{b} = mean of e_{i} over band b of the grid's rows
+    """
 
     smooth: int = 1  # an odd number of neighbouring bands averaged into each vector; 1: none
     renormalize: bool = True
@@ -49,7 +53,11 @@ class RowPool(Reducer):
 @reducer("tile_pool", needs=("grid",), budget="snapped", paper="Yeroyan 2026, Visual RAG Toolkit, arXiv 2602.12510")
 @dataclass(frozen=True)
 class TilePool(Reducer):
-    """Means over square tiles of the grid; tiles at the right and lower edge may be smaller."""
+    """Means over square tiles of the grid; tiles at the right and lower edge may be smaller.
+
+    Formula:
+        v_{t} = mean of e_{i} over square tile t of the grid
+    """
 
     renormalize: bool = True
 

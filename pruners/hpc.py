@@ -30,7 +30,12 @@ BLOCK = 1024  # vectors assigned at a time: their products with all codes stay i
 @pruner("hpc", output="quantised", budget="fixed", needs=("eos",), paper="Bach 2025, HPC-ColPali, arXiv 2506.21601")
 @dataclass(frozen=True)
 class Hpc(Pruner):
-    """Keep the top patches by attention and store for each the number of its nearest of K codebook vectors."""
+    """Keep the top patches by attention and store for each the number of its nearest of K codebook vectors.
+
+    Formula:
+        c_{j} = argmin_{c} ‖e_{j} − b_{c}‖, b_{1} … b_{K} the codebook
+        keep the k codes with the most EOS attention
+    """
 
     by: Scorer = eos()
     codes: int = 256

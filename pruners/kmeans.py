@@ -27,6 +27,10 @@ def kmeans(
     """K-Means centroids, renormalised; renormalize=false is the paper's variant.
 
     Its start is drawn anew for each trial; one trial by default, for its cost.
+
+    Formula:
+        min Σ_{j} ‖e_{j} − c_{a(j)}‖^{2} over k centroids
+        v_{c} = c / ‖c‖
     """
     vectors = page.vectors.numpy()
     squared = _squared_distances(vectors)

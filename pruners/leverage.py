@@ -18,7 +18,13 @@ such ties must be decided by patch index, not by what a processor rounds."""
 
 @scorer("pca_leverage", paper="Mahoney 2011, leverage scores, arXiv 1104.5557")
 def pca_leverage(page: Page, components: int | None = None) -> torch.Tensor:
-    """Squared length of a centred vector in the whitened space of its principal components (all, or the first few)."""
+    """Squared length of a centred vector in the whitened space of its principal components (all, or the first few).
+
+    Formula:
+        X = E − mean(E) = U Σ V^{⊤}
+        s_{j} = ‖U_{j}‖^{2}
+        keep the k largest s_{j}
+    """
     x = page.vectors.numpy().astype(np.float64)
     x -= x.mean(0)
     scatter = x.T @ x

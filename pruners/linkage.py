@@ -12,7 +12,12 @@ from pruners.core import trees
 
 @reducer("agglomerative", paper="Liu et al., Structural Anchor Pruning, Cluster-Merge as its scripts run it")
 def agglomerative(page: Page, renormalize: bool = False) -> Callable[[int], np.ndarray]:
-    """Average linkage on 1 - cos; cluster means as they are."""
+    """Average linkage on 1 - cos; cluster means as they are.
+
+    Formula:
+        d(i,j) = 1 − e_{i}·e_{j}, average linkage, cut into k clusters C
+        v_{C} = mean of e_{i}, i ∈ C
+    """
     tree = trees.average_cosine(page.vectors.numpy())
     return lambda k: trees.cut(tree, k)
 
@@ -23,6 +28,10 @@ def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], np.nd
 
     The engine hands scipy the N x N matrix 1 - E·Eᵀ as if its rows were observations. The distance between two such
     rows is ‖E(eᵢ - eⱼ)‖: that of points with the inner products E·(EᵀE)·Eᵀ, which never need the N x N x N product.
+
+    Formula:
+        Ward's tree, cut into k clusters, on the rows of 1 − E·E^{⊤}
+        v_{C} = Σ_{i∈C} e_{i} / ‖Σ_{i∈C} e_{i}‖
     """
     vectors = page.vectors.numpy().astype(np.float64)
     tree = trees.ward_of_products((vectors @ (vectors.T @ vectors)) @ vectors.T)

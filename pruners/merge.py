@@ -23,7 +23,12 @@ from pruners.eos import docpruner
 @pruner("merge", output="merged", budget="fixed", paper="Yan et al. 2026, Prune-then-Merge, arXiv 2602.19549")
 @dataclass(frozen=True)
 class Merge(Pruner):
-    """Keep `factor` times the budget with another method, then merge what was kept down to the budget."""
+    """Keep `factor` times the budget with another method, then merge what was kept down to the budget.
+
+    Formula:
+        keep m·γN vectors by another method
+        Ward's tree, cut into k clusters; v_{C} = mean of e_{i}, i ∈ C
+    """
 
     after: Pruner
     how: Literal["ward", "absorb"] = "ward"
@@ -80,5 +85,10 @@ class Merge(Pruner):
     paper="Yan et al. 2026, Prune-then-Merge, arXiv 2602.19549",
 )
 def prune_then_merge(factor: float = 2.0, z: float | None = None) -> Pruner:
-    """merge(after=adaptive(eos)): DocPruner, then Ward into n // factor centroids, not renormalised."""
+    """merge(after=adaptive(eos)): DocPruner, then Ward into n // factor centroids, not renormalised.
+
+    Formula:
+        n vectors by DocPruner at m·γ
+        Ward into ⌊n/m⌋ clusters; v_{C} = mean of e_{i}, i ∈ C
+    """
     return Merge(docpruner(z=z), factor=factor, renormalize=False)

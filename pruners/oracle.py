@@ -17,6 +17,9 @@ def oracle(page: Page, queries: Sequence[torch.Tensor]) -> torch.Tensor:
 
     From as many vectors as the queries hit on, the full score is kept exactly. A page without gold queries has
     nothing to hit, and its patches stay in order.
+
+    Formula:
+        next = argmax_{j} Σ_{q ∈ gold} max(0, q·e_{j} − max_{i picked} q·e_{i})
     """
     if not queries:
         return -torch.arange(len(page), dtype=torch.float64)

@@ -16,19 +16,34 @@ from pruners.merge import Merge
 
 @scorer("sap", needs=("indegree",), paper="Liu et al., Structural Anchor Pruning, Eq. 2-5")
 def sap(page: Page, layers: Window | None = None) -> torch.Tensor:
-    """Attention received from visual patches, mean over heads and over a window of layers."""
+    """Attention received from visual patches, mean over heads and over a window of layers.
+
+    Formula:
+        s_{j} = (1/|W|H) Σ_{l∈W} Σ_{h} Σ_{i∈V} A^{(l,h)}_{ij}
+        keep the k largest s_{j}
+    """
     return _windowed(page, "indegree", layers)
 
 
 @scorer("sap_max", needs=("indegree_max",), paper="Liu et al., Structural Anchor Pruning, Eq. 3 with max over heads")
 def sap_max(page: Page, layers: Window | None = None) -> torch.Tensor:
-    """SAP with the maximum over heads in place of the mean."""
+    """SAP with the maximum over heads in place of the mean.
+
+    Formula:
+        s_{j} = (1/|W|) Σ_{l∈W} max_{h} Σ_{i∈V} A^{(l,h)}_{ij}
+        keep the k largest s_{j}
+    """
     return _windowed(page, "indegree_max", layers)
 
 
 @scorer("sap_all_to_visual", needs=("all_to_visual",), paper="Liu et al., Structural Anchor Pruning, V2V ablation")
 def sap_all_to_visual(page: Page, layers: Window | None = None) -> torch.Tensor:
-    """SAP with attention from all rows, the prompt's included (an ablation)."""
+    """SAP with attention from all rows, the prompt's included (an ablation).
+
+    Formula:
+        s_{j} = (1/|W|H) Σ_{l∈W} Σ_{h} Σ_{all i} A^{(l,h)}_{ij}
+        keep the k largest s_{j}
+    """
     return _windowed(page, "all_to_visual", layers)
 
 
@@ -40,7 +55,12 @@ def sap_all_to_visual(page: Page, layers: Window | None = None) -> torch.Tensor:
     paper="Liu et al., Structural Anchor Pruning, SAP-Adaptive",
 )
 def sap_adaptive(layers: Window | None = None) -> Pruner:
-    """adaptive(sap): one global threshold on the page-wise z-score of SAP's centrality."""
+    """adaptive(sap): one global threshold on the page-wise z-score of SAP's centrality.
+
+    Formula:
+        s_{j} as SAP's
+        keep (s_{j} − μ_{page})/σ_{page} > τ, τ the (1 − γ) quantile over calibration pages
+    """
     return Adaptive(sap(layers=layers))
 
 
@@ -52,7 +72,12 @@ def sap_adaptive(layers: Window | None = None) -> Pruner:
     paper="a stack that Liu et al. name as possible (Related Work)",
 )
 def sap_then_merge(layers: Window | None = None, factor: float = 2.0) -> Pruner:
-    """merge(after=sap): keep `factor` times the budget by SAP, merge these anchors down to it with Ward."""
+    """merge(after=sap): keep `factor` times the budget by SAP, merge these anchors down to it with Ward.
+
+    Formula:
+        keep m·k vectors by SAP
+        Ward's tree, cut into k clusters; v_{C} = mean of e_{i}, i ∈ C
+    """
     return Merge(sap(layers=layers), factor=factor)
 
 

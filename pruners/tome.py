@@ -17,7 +17,12 @@ from pruners.core.rows import first_highest, set_unit, unit_rows
 @reducer("tome", paper="Bolya et al. 2023, Token Merging, arXiv 2210.09461")
 @dataclass(frozen=True)
 class ToMe(Reducer):
-    """Alternate vectors form two sets; the most similar pairs across them merge, size-weighted, round after round."""
+    """Alternate vectors form two sets; the most similar pairs across them merge, size-weighted, round after round.
+
+    Formula:
+        each even e_{i} proposes to argmax_{odd j} e_{i}·e_{j}
+        the r most similar pairs merge, weighted by size; repeat down to k
+    """
 
     rate: float = 0.1  # of the vectors merged in a round; the original merges 4-8 % in each of a ViT's layers
     renormalize: bool = True

@@ -22,6 +22,10 @@ def voronoi(page: Page, rng: np.random.Generator, samples: int = 2048) -> torch.
     A direction's cost of losing its best vector is the margin to the second best; margins are recomputed after every
     removal. The order of removal, read backwards, serves every budget. Half of the samples are the opposites of the
     other half, so that a product serves two.
+
+    Formula:
+        cost_{j} = Σ_{q: j is best} (q·e_{j} − second best), q random directions
+        remove the cheapest; repeat down to k
     """
     dim = page.vectors.shape[1]
     # Fixed directions, their axes shuffled and mirrored anew for the page: distributed like fresh ones, which would

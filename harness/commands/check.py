@@ -12,7 +12,9 @@ from harness.console import people, print_rows
 
 
 def check(
-    pruner: Annotated[list[str], typer.Argument(help="A name, name(param=value), file.py, or file.py:name(…).")],
+    pruner: Annotated[
+        list[str], typer.Argument(help="A name, name(param=value), name(param=1|2|3), file.py, or file.py:name(…).")
+    ],
     signal: Annotated[
         list[str] | None, typer.Option(help="A signal that a backbone of your own gives; repeatable.")
     ] = None,

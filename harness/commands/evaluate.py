@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from harness.console import output, people, print_rows
+from harness.console import NAME_WIDTH, output, people, print_rows
 from harness.loading import loading
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def evaluate(
         str | None, typer.Option(help="Benchmark to calibrate on, or held-out. Default: its own.")
     ] = None,
     pruner: Annotated[
-        list[str] | None, typer.Option(help="Name, name(param=value) or file.py; repeatable. Default: all.")
+        list[str] | None,
+        typer.Option(help="Name, name(param=value), name(param=1|2|3) or file.py; repeatable. Default: all."),
     ] = None,
     partner: Annotated[
         list[str] | None,
@@ -129,7 +130,9 @@ def evaluate(
 
 
 def _announce(settings: Config, workers: int, folder: Path) -> None:
-    methods = _counted(len(settings.pruners), "method") if settings.pruners else "every built-in method"
+    from pruners import resolve
+
+    methods = _counted(len(resolve(settings.pruners)), "method") if settings.pruners else "every built-in method"
     people.print(
         f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {methods} at "
         f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {_counted(workers, 'worker')} -> {escape(str(folder))}",
@@ -158,8 +161,9 @@ def _show(settings: Config, rows: list[dict]) -> None:
     for budget in settings.budgets:
         table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")
         for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
-            table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=heading != "method")
-        table.columns[1].min_width = 17  # the longest built-in name
+            name = heading == "method"  # long ones go on in the next line: what tells two apart must be seen
+            table.add_column(heading, justify="left" if name else "right", no_wrap=not name, overflow="fold")
+        table.columns[1].min_width = NAME_WIDTH
         for row in (row for row in rows[1:] if row["budget"] == budget and "native" not in row):
             low, high = row["retention_interval"]
             ms = row["prune_ms_per_page"]

@@ -29,11 +29,17 @@ def leaderboard(
     The same submissions give the same bytes. `--runs` adds runs of one's own, as they would look if submitted.
     """
     from harness.progress import bar, quiet
-    from harness.submissions.entry import FOLDER
+    from harness.submissions.entry import in_checkout, own_folder
     from leaderboard.gather import gather
     from leaderboard.site import build
 
-    found = gather(submissions or FOLDER, runs or [])
+    if submissions is None and runs and not in_checkout():
+        people.print("your runs alone: the project's submissions lie in its repository", soft_wrap=True)
+    else:
+        submissions = submissions or own_folder(
+            "show runs of your own with --runs, or name a folder with --submissions"
+        )
+    found = gather(submissions, runs or [])
     built = build(found, out, base_url, quiet if as_json else bar)
     for problem in found.left_out:
         people.print(f"[bold]left out[/] {escape(f'{problem.file}: {problem.field}: {problem.what}')}", soft_wrap=True)

@@ -34,7 +34,7 @@ def submit(
     """
     import pydantic
 
-    from harness.submissions.entry import FOLDER, SubmissionError
+    from harness.submissions.entry import SubmissionError, own_folder
     from harness.submissions.finished_run import Run
     from harness.submissions.schema import Origin, Track
     from harness.submissions.submit import Choice, make
@@ -50,7 +50,7 @@ def submit(
         raise SubmissionError(Path(f"--{option}"), [("", first["msg"])]) from error
     except ValueError as error:
         raise SubmissionError(Path("--track"), [("", f"{track!r} is none of {', '.join(Track)}")]) from error
-    folder = out or FOLDER
+    folder = out or own_folder("name a folder with --out")
     found = Run(run)
     choice = Choice(origin, tuple(method or ()), backbone_name, chosen, reproduces)
     write_benchmark(found, folder)

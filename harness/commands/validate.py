@@ -26,11 +26,11 @@ def validate(
     import json
 
     from harness.submissions import validate as validation
-    from harness.submissions.entry import FOLDER, find_submissions
+    from harness.submissions.entry import find_submissions, own_folder
     from harness.submissions.folder import find_root
     from pruners.core.errors import PruneBoardError
 
-    target = path or FOLDER
+    target = path or own_folder("name a submission or a folder of submissions")
     if not target.exists():
         raise PruneBoardError(f"there is no {target}; name a submission or a folder of submissions")
     root = find_root(target)

@@ -56,6 +56,20 @@ class Entry:
         return done == all_of_them
 
 
+def in_checkout() -> bool:
+    """Whether the project's own submissions are here: an installed package does not bring them."""
+    return (FOLDER / "schema.json").is_file()
+
+
+def own_folder(instead: str) -> Path:
+    """The project's own submissions; without a checkout, an error that says what to do `instead`."""
+    if not in_checkout():
+        raise PruneBoardError(
+            f"the project's submissions lie in its repository, not in an installed package: {instead}"
+        )
+    return FOLDER
+
+
 def submission_path(submission: Submission) -> Path:
     """Where a submission belongs, below the folder of submissions."""
     s = submission

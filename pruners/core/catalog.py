@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 GROUP = "pruneboard.pruners"
 DECORATORS = ("scorer", "reducer", "diagnostic", "pruner", "preset")
+FORMULA = "Formula:"
 
 
 def catalogue(files: Iterable[Path] = ()) -> dict[str, Entry]:
     """Every pruner by name: built in, installed, and declared in the given files."""
     entries = [
-        *plugins.scan_package("pruners", Path(__file__).parents[1], DECORATORS),
+        *plugins.scan_package("pruners", Path(__file__).resolve().parents[1], DECORATORS),
         *plugins.scan_entry_points(GROUP, DECORATORS),
         *(entry for file in files for entry in scan(file)),
     ]
@@ -48,6 +49,21 @@ def kind(entry: Entry) -> str:
     return f"{output}, {budget}" + (" (diagnostic)" if entry.decorator == "diagnostic" else "")
 
 
+def words(entry: Entry) -> list[str]:
+    """The paragraphs of a method's docstring, without its formula."""
+    return [" ".join(part.split()) for part in _paragraphs(entry) if not part.startswith(FORMULA)]
+
+
+def formula(entry: Entry) -> list[str]:
+    """What a method computes: the lines below `Formula:` in its docstring."""
+    found = [part.removeprefix(FORMULA) for part in _paragraphs(entry) if part.startswith(FORMULA)]
+    return [line.strip() for part in found for line in part.splitlines() if line.strip()]
+
+
+def _paragraphs(entry: Entry) -> list[str]:
+    return [part for part in entry.doc.split("\n\n") if part.strip()]
+
+
 def find(name: str, known: dict[str, Entry]) -> Entry:
     """The entry of that name; an unknown one suggests the nearest."""
     if name in known:
@@ -60,7 +76,8 @@ def find(name: str, known: dict[str, Entry]) -> Entry:
 def resolve(selectors: Sequence[str]) -> list[Pruner]:
     """Pruners from what a user typed, each `name`, `name(param=value)`, `file.py` or `file.py:name(param=value)`.
 
-    A file adds its methods to the names that the other selectors may use; alone, it stands for all of them.
+    A file adds its methods to the names that the other selectors may use; alone, it stands for all of them, and
+    `file.py(param=value)` for the only one. `name(param=1|2|3)` stands for three pruners.
     """
     from . import expression
 
@@ -68,15 +85,28 @@ def resolve(selectors: Sequence[str]) -> list[Pruner]:
     known = catalogue(dict.fromkeys(file for file, _ in split if file))
     pruners: list[Pruner] = []
     for file, text in split:
-        texts = [text] if text else [entry.name for entry in scan(file)] if file else []
-        pruners += [expression.read(t, known) for t in texts]
+        texts = [text]
+        if file and not text:
+            texts = [entry.name for entry in scan(file)]
+        elif file and text.startswith("("):
+            texts = [_only_name(file) + text]
+        pruners += [pruner for t in texts for pruner in expression.read(t, known)]
     return pruners
 
 
 def parse(text: str) -> Pruner:
     """One pruner from its text form."""
-    (pruner,) = resolve([text])
-    return pruner
+    found = resolve([text])
+    if len(found) != 1:
+        raise CatalogError(f"{text!r} names {len(found)} pruners where one is expected: {', '.join(map(str, found))}")
+    return found[0]
+
+
+def _only_name(file: Path) -> str:
+    names = [entry.name for entry in scan(file)]
+    if len(names) != 1:
+        raise CatalogError(f"{file} declares {', '.join(names)}: write which one, as in {file}:{names[0]}(…)")
+    return names[0]
 
 
 def _split(selector: str) -> tuple[Path | None, str]:

@@ -1,9 +1,10 @@
 """The text form of a pruner, `adaptive(sap(layers=11-14))`: a small grammar, read and written. Nothing is evaluated.
 
     pruner   = NAME [ "(" [ argument { "," argument } ] ")" ]
-    argument = [ NAME "=" ] value          one without a name is the method's first field
+    argument = [ NAME "=" ] value { "|" value }
     value    = NUMBER | INT "-" INT | 'STRING' | true | false | none | pruner
 
+An argument without a name is the method's first field. `|` makes a grid: one pruner for each value.
 What a bare word means (a pruner, a string, a window) is decided by the type of the field it is given to.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import re
 import types
 import typing
@@ -28,7 +30,7 @@ from .plugins import Entry
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<range>\d+-\d+)(?![\w.]) | (?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
-        | (?P<string>'[^']*'|"[^"]*") | (?P<name>[A-Za-z_]\w*) | (?P<mark>[(),=]))""",
+        | (?P<string>'[^']*'|"[^"]*") | (?P<name>[A-Za-z_]\w*) | (?P<mark>[(),=|]))""",
     re.VERBOSE,
 )
 WORDS = {"true": True, "false": False, "none": None}
@@ -43,18 +45,19 @@ class Token:
 
 @dataclass(frozen=True)
 class Node:
-    """A name with its arguments, or a literal (`arguments is None` and no name)."""
+    """A name with its arguments, a literal (no name), or a grid of those."""
 
     at: int
     name: str | None = None
     arguments: tuple[tuple[Token | None, Node], ...] = ()
     value: Any = None
     called: bool = False
+    grid: tuple[Node, ...] = ()
 
 
-def read(text: str, known: dict[str, Entry]) -> Pruner:
-    """The pruner that `text` describes, built from the methods in `known`."""
-    return _build(text, _Reader(text).whole(), known)
+def read(text: str, known: dict[str, Entry]) -> list[Pruner]:
+    """The pruner that `text` describes, built from the methods in `known`; several if it has a grid."""
+    return [_build(text, node, known) for node in _without_grids(_Reader(text).whole())]
 
 
 def write(pruner: Pruner) -> str:
@@ -114,8 +117,16 @@ class _Reader:
         if self.peek().kind == "name" and self.tokens[self.next + 1].text == "=":
             key = self.take("name", "")
             self.next += 1
-            return key, self.value()
-        return None, self.value()
+            return key, self.values()
+        return None, self.values()
+
+    def values(self) -> Node:
+        first = self.value()
+        others = []
+        while self.peek().text == "|":
+            self.next += 1
+            others.append(self.value())
+        return Node(first.at, grid=(first, *others)) if others else first
 
     def value(self) -> Node:
         token = self.peek()
@@ -145,6 +156,15 @@ class _Reader:
         if self.peek().text != mark:
             raise _error(self.text, self.peek().at, f"expected {expected}")
         self.next += 1
+
+
+def _without_grids(node: Node) -> list[Node]:
+    """A node for every combination of its grids' values; those of the last grid change fastest."""
+    if node.grid:
+        return [single for value in node.grid for single in _without_grids(value)]
+    keys = [key for key, _ in node.arguments]
+    combinations = itertools.product(*(_without_grids(value) for _, value in node.arguments))
+    return [dataclasses.replace(node, arguments=tuple(zip(keys, values, strict=True))) for values in combinations]
 
 
 def _build(text: str, node: Node, known: dict[str, Entry]) -> Pruner:

@@ -39,13 +39,17 @@ class Entry:
     name: str
     decorator: str
     options: dict[str, Any] = field(hash=False)
-    summary: str
+    doc: str  # the docstring
     parameters: tuple[str, ...]  # as written: "layers=None"
     file: Path
     line: int
     symbol: str  # the object's name in its module
     module: str | None = None  # importable name; None for a file by path
     source: str = "file"  # built-in, file, or the package that brings it
+
+    @property
+    def summary(self) -> str:
+        return self.doc.partition("\n")[0]
 
     @property
     def place(self) -> str:
@@ -69,13 +73,12 @@ def scan_file(
         for call in node.decorator_list:
             if isinstance(call, ast.Call) and _called(call) in decorators:
                 name, options = _literals(path, call)
-                summary = (ast.get_docstring(node) or "").partition("\n")[0]
                 found.append(
                     Entry(
                         name,
                         _called(call),
                         options,
-                        summary,
+                        ast.get_docstring(node) or "",
                         _parameters(node),
                         path,
                         node.lineno,
@@ -101,14 +104,14 @@ def scan_entry_points(group: str, decorators: Collection[str]) -> list[Entry]:
 
 
 def file_and_rest(selector: str) -> tuple[Path | None, str]:
-    """`file.py:rest` as a user types it, split; (None, selector) where no file is named."""
-    head, dot_py, tail = selector.partition(".py")
-    if dot_py and (not tail or tail.startswith(":")):
-        file = Path(head + dot_py)
-        if not file.is_file():
-            raise CatalogError(f"there is no file {file}")
-        return file, tail[1:]
-    return None, selector
+    """`file.py:rest` or `file.py(rest)` as a user types it, split; (None, selector) where no file is named."""
+    match = re.fullmatch(r"(.*?\.py)(?::(.*)|(\(.*))?", selector, re.DOTALL)
+    if match is None:
+        return None, selector
+    file = Path(match[1])
+    if not file.is_file():
+        raise CatalogError(f"there is no file {file}")
+    return file, match[2] or match[3] or ""
 
 
 def unique(entries: Iterable[Entry]) -> dict[str, Entry]:

@@ -2,18 +2,18 @@
 
 import importlib.util
 import json
+import re
 import subprocess
-import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
 
-from pruners import catalogue, check_contract, parse, resolve
+from pruners import Window, catalogue, check_contract, parse, resolve
 from pruners.core import plugins
-from pruners.core.catalog import kind
+from pruners.core.catalog import formula, kind, words
 from pruners.core.errors import CatalogError
+from pruners.sap import with_window
+from tests.new_environment import install, new_environment
 
 TEN_LINES = '''\
 # my_pruner.py — the whole file
@@ -44,6 +44,43 @@ def test_a_ten_line_file_is_listed_runs_and_is_checked(my_pruner: Path) -> None:
 def test_a_file_adds_its_names_to_the_other_selectors(my_pruner: Path) -> None:
     both = resolve([str(my_pruner), "adaptive(contrast)", f"{my_pruner}:contrast()"])
     assert [str(p) for p in both] == ["contrast", "adaptive(contrast)", "contrast"]
+
+
+def test_the_examples_of_the_docs_keep_the_contract_and_take_the_backbones_window(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "pruners.md").read_text()
+    path = tmp_path / "examples.py"
+    path.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    examples = [with_window(pruner, Window(1, 3)) for pruner in resolve([str(path)])]
+    assert [str(example) for example in examples] == ["loud", "chunks", "windowed_eos(layers=1-2)"]
+    for example in examples:
+        check_contract(example)
+
+
+def test_a_file_with_one_method_takes_its_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(TEN_LINES.replace("(page)", "(page, alpha=1.0)"))
+    assert [str(p) for p in resolve([f"{path}(alpha=0.3)"])] == ["contrast(alpha=0.3)"]
+    assert [str(p) for p in resolve([f"{path}(alpha=0.1|0.2)"])] == ["contrast(alpha=0.1)", "contrast(alpha=0.2)"]
+    path.write_text(path.read_text() + TEN_LINES.replace("contrast", "second"))
+    with pytest.raises(CatalogError, match=r"mine\.py declares contrast, second: write which one, .*mine\.py:contrast"):
+        resolve([f"{path}(alpha=0.3)"])
+
+
+def test_a_folder_may_have_py_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "my.python" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(TEN_LINES)
+    assert [str(p) for p in resolve([str(path)])] == ["contrast"]
+
+
+def test_a_methods_words_and_formula_stand_in_its_docstring(tmp_path: Path, my_pruner: Path) -> None:
+    path = tmp_path / "explained.py"
+    doc = 'vector.\n\n    Why it\n    works.\n\n    Formula:\n        s_{j} = 1\n        keep the k largest\n    """'
+    path.write_text(TEN_LINES.replace('vector."""', doc))
+    entry = catalogue([path])["contrast"]
+    assert words(entry) == ["Distance from the page's mean vector.", "Why it works."]
+    assert formula(entry) == ["s_{j} = 1", "keep the k largest"]
+    assert formula(catalogue([my_pruner])["contrast"]) == []
 
 
 def test_listing_reads_a_file_without_running_it(tmp_path: Path) -> None:
@@ -147,26 +184,21 @@ py-modules = ["contrast_pruner"]
 """
 
 
-def install(tmp_path: Path, environment: Path) -> Path:
+def install_package(tmp_path: Path, environment: Path) -> Path:
     """A real package, installed by pip into a new environment that also sees this one's packages."""
     source = tmp_path / "package"
     source.mkdir()
     (source / "pyproject.toml").write_text(PACKAGE)
     (source / "contrast_pruner.py").write_text(TEN_LINES)
-    venv.create(environment, with_pip=False, symlinks=True)
-    python = environment / "bin" / "python"
-    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(subprocess.check_output([python, "-c", ask], text=True).strip())
     project = Path(importlib.util.find_spec("pruners").origin).parents[1]
-    (site / "host.pth").write_text(f"{project}\n{sysconfig.get_path('purelib')}\n")
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    subprocess.check_call([*pip, "--no-deps", "--no-build-isolation", "--no-index", str(source)])
+    python = new_environment(environment, project)
+    install(python, source)
     return python
 
 
 @pytest.mark.slow
 def test_an_installed_package_registers_its_pruner_by_entry_point(tmp_path: Path) -> None:
-    python = install(tmp_path, tmp_path / "environment")
+    python = install_package(tmp_path, tmp_path / "environment")
     listed = json.loads(
         subprocess.check_output([python, "-m", "harness.cli", "list", "pruners", "--json"], text=True, cwd=tmp_path)
     )

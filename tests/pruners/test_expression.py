@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pruners import Pruner, Window, parse
+from pruners import Pruner, Window, parse, resolve
 from pruners.core.errors import ExpressionError, PruneBoardError
 
 windows = st.tuples(st.integers(0, 40), st.integers(1, 9)).map(lambda t: Window(t[0], t[0] + t[1]))
@@ -53,6 +53,25 @@ def test_text_has_one_canonical_form(text: str, canonical: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "pruners"),
+    [
+        ("docpruner(z=-0.5|0|none)", ["docpruner(z=-0.5)", "docpruner(z=0.0)", "docpruner"]),
+        ("sap(layers=2|11-14|all)", ["sap(layers=2)", "sap(layers=11-14)", "sap(layers=all)"]),
+        ("sap(2|3)", ["sap(layers=2)", "sap(layers=3)"]),
+        ("adaptive(eos|ink)", ["adaptive(eos)", "adaptive(ink)"]),
+        ("merge(sap(layers=1|2), how=ward|absorb)", [
+            *("merge(sap(layers=1))", "merge(sap(layers=1), how=absorb)"),
+            *("merge(sap(layers=2))", "merge(sap(layers=2), how=absorb)"),
+        ]),
+    ],
+)  # fmt: skip
+def test_a_grid_is_a_pruner_for_each_value_and_several_multiply(text: str, pruners: list[str]) -> None:
+    assert [str(p) for p in resolve([text])] == pruners
+    with pytest.raises(PruneBoardError, match=f"names {len(pruners)} pruners where one is expected"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
     ("text", "character", "complaint"),
     [
         ("sap(layers=11-14", 17, "expected a comma or a closing bracket"),
@@ -79,6 +98,10 @@ def test_text_has_one_canonical_form(text: str, canonical: str) -> None:
         ("tome(rate=0.9)", 1, "at most 0.5"),
         ("eos(3)", 5, "only the first argument|no parameter"),
         ("__import__('os')", 1, "no pruner '__import__'"),
+        ("tome(rate=0.1|0.9)", 1, "at most 0.5"),
+        ("sap(layers=1|x)", 14, "not a window"),
+        ("sap(layers=1|)", 14, "expected a value"),
+        ("sap|eos", 4, "expected nothing more"),
         ("sap;eos", 4, "cannot start"),
         ("(sap)", 1, "expected the name of a pruner"),
         ("sap(layers=11-14)[0]", 18, "cannot start"),

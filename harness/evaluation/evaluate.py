@@ -68,6 +68,7 @@ def evaluate(
     suite = load_suite(config.benchmark)
     texts = _texts(config, own)
     methods = add_partners(choose_methods(texts, config.trials, own), config.partners, config.trials)
+    known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
     setting = Setting(config, suite, backbone, places.stores, places.workers, progress, say)
@@ -90,7 +91,6 @@ def evaluate(
     methods = calibrated(setting, stores, methods, run)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     able = [m for m in methods if m.failure is None]
-    known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     packages = {name: entry.source for name, entry in known.items()}
     made_by = {m.text: describe_method(m, methods, packages) for m in able}
     for changed in forget_outdated(run, stores, able, made_by):
@@ -121,6 +121,8 @@ def evaluate(
 def _texts(config: Config, own: Sequence[Pruner]) -> list[str]:
     """The pruners that the configuration names and nobody gave as an object."""
     given = [str(pruner) for pruner in own]
+    if twice := [text for text in given if config.pruners.count(text) > 1]:
+        raise PruneBoardError(f"the pruner {twice[0]!r} is asked for twice")
     if unnamed := [text for text in given if text not in config.pruners]:
         raise PruneBoardError(f"{unnamed[0]} is given as an object, but the configuration does not name it")
     return [text for text in config.pruners if text not in given]

@@ -1,0 +1,52 @@
+"""The example notebook runs from top to bottom: in a kernel where there is one, else cell by cell as a kernel would."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "new_method.ipynb"
+
+CELL_BY_CELL = """
+import json, linecache, sys
+
+for number, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
+    if cell["cell_type"] == "code":
+        name, lines = f"<cell {number}>", cell["source"]
+        linecache.cache[name] = (1, None, lines, name)  # as IPython keeps the source of cells
+        exec(compile("".join(lines), name, "exec"), globals())
+"""
+
+
+def run(folder: Path) -> None:
+    if importlib.util.find_spec("nbclient") and importlib.util.find_spec("ipykernel"):
+        import nbclient
+        import nbformat
+
+        book = nbformat.read(NOTEBOOK, as_version=4)
+        nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    else:
+        subprocess.run([sys.executable, "-c", CELL_BY_CELL, str(NOTEBOOK)], cwd=folder, check=True, env=os.environ)
+
+
+@pytest.mark.slow
+def test_the_example_notebook_runs_and_measures_the_method_of_its_cell(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PRUNEBOARD_STORES", str(tmp_path / "stores"))
+    run(tmp_path)
+    (folder,) = (tmp_path / "runs").iterdir()
+    found = harness.load_run(folder)
+    assert found.failures == {}
+    assert set(found.methods) == {"mine", "sap", "docpruner", "kmeans(renormalize=false)"}
+    assert found._run.methods["mine"]["summary"] == "Distance from the page's mean vector."
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)

@@ -2,7 +2,7 @@
 
 Every file beside this one holds a method or a small family of them and is found by itself; `core/` holds what they
 stand on. Names are loaded on first use, because listing methods must not cost the import of torch. Methods are names
-here too, as `harness list pruners` shows them: `from pruners import kmeans`.
+here too, as `harness list pruners` shows them: `from pruners import kmeans`. Type checkers read `__init__.pyi`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .core.apply import prune, require
-    from .core.budget import STANDARD, SWEEP, keep_count
-    from .core.catalog import catalogue, parse, resolve
-    from .core.contract import Diagnostic, Merged, Preset, Pruner, Reducer, Scorer, Subset, learned, unit
-    from .core.declare import diagnostic, preset, pruner, reducer, scorer
-    from .core.errors import PruneBoardError, PrunerError
-    from .core.page import SIGNALS, Page, Window
-    from .core.proving import check_contract, synthetic_page
-    from .core.pruned import Pruned
+from typing import Any
 
 _HOMES = {
     "apply": ("prune", "require"),

@@ -201,11 +201,12 @@ class Results:
         return f"<Results of {len(self.methods)} methods on {len(self.data_sets)} data sets{failed}: {self.folder}>"
 
     def _repr_html_(self) -> str:
-        """In a notebook: the table, and what failed."""
+        """In a notebook: the table, what a reader must know, and what failed."""
         from html import escape
 
-        failed = "".join(f"<p>failed: {escape(name)}: {escape(why)}</p>" for name, why in self.failures.items())
-        return self.table().to_html(index=False, float_format=lambda value: f"{value:.4g}", na_rep="–") + failed
+        said = [*self.remarks, *(f"failed: {name}: {why}" for name, why in self.failures.items())]
+        below = "".join(f"<p>{escape(text)}</p>" for text in said)
+        return self.table().to_html(index=False, float_format=lambda value: f"{value:.4g}", na_rep="–") + below
 
 
 def _error(text: str) -> Exception:

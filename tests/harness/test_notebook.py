@@ -50,3 +50,16 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
     assert cells
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_python_page_run_in_their_order(tmp_path: Path) -> None:
+    page = (NOTEBOOK.parents[1] / "docs" / "python.md").read_text()
+    blocks = [part.partition("```")[0] for part in page.split("```python\n")[1:]]
+    assert len(blocks) == 6
+    book = {"cells": [{"cell_type": "code", "source": block.splitlines(keepends=True)} for block in blocks]}
+    (tmp_path / "page.json").write_text(json.dumps(book))
+    environment = {**os.environ, "PRUNEBOARD_STORES": str(tmp_path / "stores"), "MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, "-c", CELL_BY_CELL, "page.json"], cwd=tmp_path, check=True, env=environment)
+    assert (tmp_path / "runs" / "mine.png").is_file()
+    assert (tmp_path / "runs" / "site" / "index.html").is_file()

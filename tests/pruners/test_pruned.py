@@ -1,7 +1,9 @@
 """`prune(method, page, budget=…)`: one page, one budget, vectors of any floating type."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,3 +92,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="no attribute 'kmens'"):
         pruners.kmens  # noqa: B018
+
+
+def test_the_stub_for_type_checkers_names_what_there_is() -> None:
+    import pruners
+
+    stub = (Path(pruners.__file__).parent / "__init__.pyi").read_text()
+    named = set(re.findall(r"(?: as |^)(\w+)(?:: Any)?$", stub, re.MULTILINE))
+    assert set(pruners.__all__) <= named
+    assert named <= set(dir(pruners)), "methods that no longer exist"

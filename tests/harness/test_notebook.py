@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,12 +31,20 @@ def run(folder: Path) -> None:
         book = nbformat.read(NOTEBOOK, as_version=4)
         nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     else:
-        subprocess.run([sys.executable, "-c", CELL_BY_CELL, str(NOTEBOOK)], cwd=folder, check=True, env=os.environ)
+        subprocess.run([sys.executable, "-c", CELL_BY_CELL, str(NOTEBOOK)], cwd=folder, check=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stores(tmp_path_factory: pytest.TempPathFactory):
+    """Pages are encoded once for both documents."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRUNEBOARD_STORES", str(tmp_path_factory.mktemp("stores")))
+        patch.setenv("MPLBACKEND", "agg")
+        yield
 
 
 @pytest.mark.slow
-def test_the_example_notebook_runs_and_measures_the_method_of_its_cell(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("PRUNEBOARD_STORES", str(tmp_path / "stores"))
+def test_the_example_notebook_runs_and_measures_the_method_of_its_cell(tmp_path: Path) -> None:
     run(tmp_path)
     (folder,) = (tmp_path / "runs").iterdir()
     found = harness.load_run(folder)
@@ -59,7 +66,6 @@ def test_the_examples_of_the_python_page_run_in_their_order(tmp_path: Path) -> N
     assert len(blocks) == 6
     book = {"cells": [{"cell_type": "code", "source": block.splitlines(keepends=True)} for block in blocks]}
     (tmp_path / "page.json").write_text(json.dumps(book))
-    environment = {**os.environ, "PRUNEBOARD_STORES": str(tmp_path / "stores"), "MPLBACKEND": "agg"}
-    subprocess.run([sys.executable, "-c", CELL_BY_CELL, "page.json"], cwd=tmp_path, check=True, env=environment)
+    subprocess.run([sys.executable, "-c", CELL_BY_CELL, "page.json"], cwd=tmp_path, check=True)
     assert (tmp_path / "runs" / "mine.png").is_file()
     assert (tmp_path / "runs" / "site" / "index.html").is_file()

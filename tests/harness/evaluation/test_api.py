@@ -192,6 +192,18 @@ def test_a_method_in_no_file_must_be_given_and_must_be_the_same(results: harness
         harness.load_run(results.folder, pruners=[other]).method("mine")
 
 
+def test_a_method_of_a_file_comes_back_unless_the_file_changed(options, tmp_path: Path) -> None:
+    file = tmp_path / "filed.py"
+    source = 'from pruners import scorer\n\n@scorer("filed")\ndef filed(page):\n    return page.vectors[:, 0]\n'
+    file.write_text(source)
+    harness.evaluate([file, "adaptive(filed)"], budgets=[0.1], out=tmp_path / "run", **options)
+    method = harness.load_run(tmp_path / "run").method("adaptive(filed)")
+    assert list(method.thresholds) == [0.1]
+    file.write_text(source.replace("[:, 0]", "[:, 1]"))
+    with pytest.raises(PruneBoardError, match="its code changed since"):
+        harness.load_run(tmp_path / "run").method("adaptive(filed)")
+
+
 def test_mistakes_are_named_with_the_way_out(results: harness.Results, options, tmp_path: Path) -> None:
     with pytest.raises(PruneBoardError, match=r"no method 'minee'; did you mean mine\?"):
         results.compare("minee", "sap")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -28,9 +29,7 @@ from harness.console import people
 from pruners.core.errors import PruneBoardError
 
 app = typer.Typer(
-    help="Measure what pruning a multi-vector page index costs, and show it on a leaderboard.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -47,6 +46,21 @@ app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
 app.add_typer(bench.app, name="bench")
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        import harness
+
+        print(f"pruneboard {harness.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_say_version, help="Print the version.")] = False,
+) -> None:
+    """Measure what pruning a multi-vector page index costs, and show it on a leaderboard."""
 
 
 def run() -> int:

@@ -28,9 +28,11 @@ from pruners.core.errors import PruneBoardError
 
 
 def default_root() -> Path:
-    """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache."""
-    chosen = os.environ.get("PRUNEBOARD_STORES")
-    return Path(chosen) if chosen else Path.home() / ".cache" / "pruneboard" / "stores"
+    """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache (`$XDG_CACHE_HOME`)."""
+    if chosen := os.environ.get("PRUNEBOARD_STORES"):
+        return Path(chosen)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")  # a relative one must be ignored, says the standard
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "pruneboard" / "stores"
 
 
 def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:

@@ -33,20 +33,25 @@ def calibrate(
     """
     from dataclasses import asdict
 
-    from harness.backbones import registry
-    from harness.backbones.contract import Options
-    from harness.calibration.calibrate import calibrate as run
+    import harness
     from harness.calibration.saved import reported
-    from harness.encode import default_root
-    from harness.progress import bar, quiet
-    from pruners import Window
+    from harness.progress import bar
 
-    options = Options(device=device, dtype=dtype, max_visual_tokens=max_visual_tokens)
-    loaded = registry.load(backbone, options)
-    root, progress = store or default_root(), quiet if as_json else bar
-    found, path = run(loaded, benchmark, root, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
-    window = Window.parse(found.window)
-    known = reported(loaded.card)
+    made = harness.calibrate(
+        backbone,
+        benchmark,
+        pairs=pairs,
+        gamma=gamma,
+        rho=rho,
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        max_visual_tokens=max_visual_tokens,
+        store=store,
+        progress=None if as_json else bar,
+    )
+    found, window, path = made.found, made.window, made.file
+    known = reported(made.card)
     rows = [
         {
             "layer": layer,
@@ -62,9 +67,7 @@ def calibrate(
         said = {"window": str(known.window), "for": known.checkpoint} if known else None
         print(json.dumps({"file": str(path), **asdict(found), "reported": said}, indent=1))
         return
-    output.print(
-        f"[bold]{escape(loaded.card.name)}[/]: {found.pairs} pairs of {escape(found.benchmark)}, γ = {gamma:g}"
-    )
+    output.print(f"[bold]{escape(made.card.name)}[/]: {found.pairs} pairs of {escape(found.benchmark)}, γ = {gamma:g}")
     print_rows(rows, {"layer": "layer", "score_retention": "R(l)", "region": ""}, title="", as_json=False)
     output.print(
         f"median {found.median:.4f}, l* = {found.boundary}, [bold]window {found.window}[/]"

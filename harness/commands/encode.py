@@ -35,38 +35,27 @@ def encode(
 
     Interrupted, the same command goes on with the first shard that is missing.
     """
-    from harness.backbones import registry
-    from harness.backbones.contract import Options
-    from harness.benchmarks.suite import load_suite
-    from harness.encode import default_root
-    from harness.encode import encode as run
+    import harness
     from harness.progress import bar
 
-    suite = load_suite(benchmark)
+    suite = harness.load_benchmark(benchmark)
     for remark in suite.remarks():
         people.print(escape(remark), soft_wrap=True)
-    options = Options(device=device, dtype=dtype, max_visual_tokens=max_visual_tokens)
-    loaded = registry.load(backbone, options)
-    if attention_from is not None:
-        from harness.backbones.attention_source import with_attention_from
-
-        loaded = probed = with_attention_from(loaded, attention_from)
-        people.print(escape(f"Attention is read from {probed.checkpoint.name}."), soft_wrap=True)
-    rows = [
-        _row(
-            run(
-                loaded,
-                task,
-                store or default_root(),
-                vector_dtype=vectors,
-                batch_size=batch_size,
-                repair=repair,
-                progress=bar,
-                say=lambda text: people.print(escape(text), soft_wrap=True),
-            )
-        )
-        for task in suite.tasks
-    ]
+    stores = harness.encode(
+        backbone,
+        suite,
+        store=store,
+        device=device,
+        dtype=dtype,
+        max_visual_tokens=max_visual_tokens,
+        batch_size=batch_size,
+        vectors=vectors,
+        attention_from=attention_from,
+        repair=repair,
+        progress=bar,
+        say=lambda text: people.print(escape(text), soft_wrap=True),
+    )
+    rows = [_row(made) for made in stores.values()]
     columns = {"pages": "pages", "queries": "queries", "vectors": "vectors", "megabytes": "MB", "signals": "signals"}
     title = rows[0]["store"] if len(rows) == 1 else f"{len(rows)} stores"
     print_rows(rows, columns if len(rows) == 1 else {"store": "store"} | columns, title=title, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`harness evaluate`: only options and what a person sees; the work is in `harness/evaluation`."""
+"""`harness evaluate`: only options and what a person sees; the work is in `harness.evaluate`."""
 
 from __future__ import annotations
 
@@ -70,21 +70,18 @@ def evaluate(
     again, it goes on where it was. Exit status 1 if a method failed; the others' results are kept.
     """
     with loading():
-        from harness.encode import default_root
-        from harness.evaluation.config import Config, parse_budgets, read_config
-        from harness.evaluation.evaluate import Places, run_name, with_overrides
-        from harness.evaluation.evaluate import evaluate as run
+        import harness
+        from harness.evaluation.evaluate import run_name
         from harness.progress import bar
-        from harness.progress import quiet as no_bar
 
-    settings = with_overrides(
-        read_config(config) if config else Config(),
+    settings = harness.settings(
+        config,
         backbone=backbone,
         benchmark=benchmark,
         calibration=calibration,
-        pruners=tuple(pruner) if pruner else None,
-        partners=tuple(partner) if partner else None,
-        budgets=parse_budgets(budgets) if budgets else None,
+        pruners=pruner,
+        partners=partner,
+        budgets=budgets,
         trials=trials,
         window=window,
         profile=profile,
@@ -94,15 +91,17 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = out or Path("runs") / run_name(settings)
-    places = Places(store or default_root(), folder, workers or os.cpu_count() or 1, mteb_results)
+    hands = workers or os.cpu_count() or 1
     if not quiet:
-        _announce(settings, places.workers, folder)
-    hush = quiet or as_json
-    found = run(
-        settings,
-        places,
-        no_bar if hush else bar,
-        lambda text: None if quiet else people.print(escape(text), soft_wrap=True),
+        _announce(settings, hands, folder)
+    found = harness.evaluate(
+        config=settings,
+        store=store,
+        out=folder,
+        workers=hands,
+        mteb_results=mteb_results,
+        progress=None if quiet or as_json else bar,
+        say=None if quiet else lambda text: people.print(escape(text), soft_wrap=True),
     )
     if as_json:
         import json
@@ -153,34 +152,36 @@ def _show(settings: Config, rows: list[dict]) -> None:
     """One table a budget, best first. Methods that share the best rank are bold: they cannot be told apart."""
     from rich.table import Table
 
+    from harness.runs.table import table_rows
+
     full = rows[0]
     output.print(
         f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors "
         f"({settings.profile}) and {full['bytes_per_page'] / 1000:.1f} KB a page"
     )
+    shown = table_rows(rows)
+    native = [row for row in shown if "partner of" in row]
     for budget in settings.budgets:
         table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")
         for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
             name = heading == "method"  # long ones go on in the next line: what tells two apart must be seen
             table.add_column(heading, justify="left" if name else "right", no_wrap=not name, overflow="fold")
         table.columns[1].min_width = NAME_WIDTH
-        for row in (row for row in rows[1:] if row["budget"] == budget and "native" not in row):
-            low, high = row["retention_interval"]
-            ms = row["prune_ms_per_page"]
+        for row in (row for row in shown[1:] if row["budget"] == budget and row not in native):
             table.add_row(
                 str(row["rank"] or "–"),
                 escape(row["method"]),
-                f"{row['ndcg@5']:.4f}",
-                f"{row['retention']:.1f} [{low:.1f}, {high:.1f}]".replace("[", r"\["),
-                f"{row['score_retention']:.3f}",
-                f"{100 * row['realised']:.1f}" + ("!" if row["drift"] else ""),
-                f"{row['bytes_per_page'] / 1000:.2f}",
-                "" if ms is None else f"{ms:.1f}",
+                f"{row['NDCG@5']:.4f}",
+                f"{row['retention']:.1f} [{row['low']:.1f}, {row['high']:.1f}]".replace("[", r"\["),
+                f"{row['SR']:.3f}",
+                f"{row['kept']:.1f}" + ("!" if row["missed"] else ""),
+                f"{row['KB']:.2f}",
+                "" if row["ms"] is None else f"{row['ms']:.1f}",
                 style="bold" if row["rank"] == 1 else None,
             )
         output.print(table)
         output.print()
-    _show_native([row for row in rows if "native" in row])
+    _show_native(native)
     output.print(
         "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
         "vectors. KB, ms: index size and CPU time of pruning a page. Equal ranks: the 95 % interval of the difference "
@@ -203,15 +204,14 @@ def _show_native(rows: list[dict]) -> None:
     }
     shown = []
     for row in rows:
-        low, high = row["retention_interval"]
-        gap = row["native_minus_partner"]
+        gap = "{native minus it:+.1f} [{gap low:+.1f}, {gap high:+.1f}]"
         shown.append(
             {
                 "method": row["method"],
-                "kept": f"{100 * row['realised']:.2f}",
-                "ndcg": f"{row['ndcg@5']:.4f}",
-                "retention": f"{row['retention']:.1f} [{low:.1f}, {high:.1f}]",
-                "gap": f"{gap[0]:+.1f} [{gap[1]:+.1f}, {gap[2]:+.1f}]" if gap else "",
+                "kept": f"{row['kept']:.2f}",
+                "ndcg": f"{row['NDCG@5']:.4f}",
+                "retention": f"{row['retention']:.1f} [{row['low']:.1f}, {row['high']:.1f}]",
+                "gap": "" if row["gap low"] is None else gap.format_map(row),
             }
         )
     print_rows(shown, columns, title="", as_json=False)

@@ -28,40 +28,36 @@ def leaderboard(
 
     The same submissions give the same bytes. `--runs` adds runs of one's own, as they would look if submitted.
     """
-    from harness.progress import bar, quiet
-    from harness.submissions.entry import in_checkout, own_folder
-    from leaderboard.gather import gather
-    from leaderboard.site import build
+    import harness
+    from harness.progress import bar
 
-    if submissions is None and runs and not in_checkout():
-        people.print("your runs alone: the project's submissions lie in its repository", soft_wrap=True)
-    else:
-        submissions = submissions or own_folder(
-            "show runs of your own with --runs, or name a folder with --submissions"
-        )
-    found = gather(submissions, runs or [])
-    built = build(found, out, base_url, quiet if as_json else bar)
-    for problem in found.left_out:
+    site = harness.leaderboard(
+        out,
+        submissions=submissions,
+        runs=runs or (),
+        base_url=base_url,
+        progress=None if as_json else bar,
+        say=lambda text: people.print(text, soft_wrap=True),
+    )
+    for problem in site.left_out:
         people.print(f"[bold]left out[/] {escape(f'{problem.file}: {problem.field}: {problem.what}')}", soft_wrap=True)
     if as_json:
         print(
             json.dumps(
                 {
                     "folder": str(out),
-                    "submissions": len(found.entries),
-                    "left_out": len({p.file for p in found.left_out}),
-                    "pages": built.pages,
-                    "bytes": built.size,
+                    "submissions": site.submissions,
+                    "left_out": len({p.file for p in site.left_out}),
+                    "pages": site.pages,
+                    "bytes": site.bytes,
                 }
             )
         )
     else:
-        kilobytes = f"{built.size / 1000:.0f} KB"
-        output.print(
-            f"{len(found.entries)} submissions, {built.pages} pages, {kilobytes}: {escape(str(out / 'index.html'))}"
-        )
+        kilobytes = f"{site.bytes / 1000:.0f} KB"
+        output.print(f"{site.submissions} submissions, {site.pages} pages, {kilobytes}: {escape(str(site.index))}")
     if open_:
         import webbrowser
 
-        if not webbrowser.open((out / "index.html").resolve().as_uri()):
+        if not webbrowser.open(site.index.resolve().as_uri()):
             people.print("no browser could be opened", soft_wrap=True)

@@ -1,8 +1,7 @@
-"""`harness submit`: a run folder becomes submissions; the work is in `harness/submissions/submit.py`."""
+"""`harness submit`: a run folder becomes submissions; the work is in `harness/submissions`."""
 
 from __future__ import annotations
 
-from datetime import UTC
 from pathlib import Path
 from typing import Annotated
 
@@ -32,43 +31,36 @@ def submit(
 
     Repeating it changes nothing: a submission is named by what was measured. `harness validate` checks it.
     """
-    import pydantic
-
-    from harness.submissions.entry import SubmissionError, own_folder
+    import harness
+    from harness.submissions.entry import own_folder
     from harness.submissions.finished_run import Run
-    from harness.submissions.schema import Origin, Track
-    from harness.submissions.submit import Choice, make
-    from harness.submissions.write import remove_earlier, write, write_benchmark
 
-    fields = {"submitter": submitter, "paper": paper, "code": code, "note": note, "submitted": date or _today()}
-    try:
-        origin = Origin.model_validate(fields)
-        chosen = None if track is None else Track(track)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        option = {"submitted": "date"}.get(str(first["loc"][0]), first["loc"][0])
-        raise SubmissionError(Path(f"--{option}"), [("", first["msg"])]) from error
-    except ValueError as error:
-        raise SubmissionError(Path("--track"), [("", f"{track!r} is none of {', '.join(Track)}")]) from error
-    folder = out or own_folder("name a folder with --out")
-    found = Run(run)
-    choice = Choice(origin, tuple(method or ()), backbone_name, chosen, reproduces)
-    write_benchmark(found, folder)
-    rows = []
-    for made in make(found, choice):
-        path, new = write(made, folder)
-        gone = remove_earlier(made.submission, folder, replace, origin.submitted) if replace else []
-        size = len(made.per_query) + len(made.kept) + path.stat().st_size
-        rows.append(
-            {
-                "method": made.submission.method.name,
-                "id": made.submission.id,
-                "new": "written" if new else "was there",
-                "replaces": gone,
-                "KB": round(size / 1000, 1),
-                "file": str(path),
-            }
-        )
+    done = harness.submit(
+        run,
+        submitter,
+        methods=method or (),
+        paper=paper,
+        code=code,
+        note=note,
+        backbone_name=backbone_name,
+        track=track,
+        reproduces=reproduces,
+        replace=replace,
+        date=date,
+        out=out,
+    )
+    rows = [
+        {
+            "method": made.method,
+            "id": made.id,
+            "new": "written" if made.new else "was there",
+            "replaces": made.replaces,
+            "KB": made.kilobytes,
+            "file": str(made.file),
+        }
+        for made in done
+    ]
+    folder, found = out or own_folder("name a folder with --out"), Run(run)
     headings = {"method": "method", "id": "id", "new": "", "KB": "KB", "replaces": "replaces"}
     print_rows(rows, headings, title=f"submissions in {folder}", as_json=as_json)
     left_out = [text for text in found.methods if text not in found.submittable]
@@ -78,9 +70,3 @@ def submit(
         )
     if not as_json:
         people.print(f"next: harness validate{'' if out is None else f' {folder}'}", soft_wrap=True, markup=False)
-
-
-def _today() -> str:
-    from datetime import datetime
-
-    return datetime.now(UTC).date().isoformat()

@@ -19,7 +19,7 @@ from harness.evaluation.config import Config
 from harness.evaluation.made_by import describe_method, forget_outdated
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.native import add_partners
-from harness.evaluation.record import write_record
+from harness.evaluation.record import with_own, write_record
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import NATIVE, Job, load_queries, score_pages
 from harness.evaluation.summary import summarise
@@ -27,7 +27,7 @@ from harness.evaluation.tasks import evaluate_tasks
 from harness.progress import Progress
 from harness.store.reader import Store
 from harness.workers import spread
-from pruners import catalogue
+from pruners import Pruner, catalogue
 from pruners.core.errors import PruneBoardError
 from pruners.core.plugins import file_and_rest
 
@@ -55,11 +55,20 @@ class Places:
 
 
 def evaluate(
-    config: Config, places: Places, progress: Progress, say: Callable[[str], None] = lambda text: None
+    config: Config,
+    places: Places,
+    progress: Progress,
+    say: Callable[[str], None] = lambda text: None,
+    own: Sequence[Pruner] = (),
 ) -> Evaluation:
-    """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take."""
+    """Run an evaluation, or go on with it. `say` is told what will be done and how long it may take.
+
+    `own` are pruners given as objects; the configuration names them by their text among its pruners.
+    """
     suite = load_suite(config.benchmark)
-    methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
+    texts = _texts(config, own)
+    methods = add_partners(choose_methods(texts, config.trials, own), config.partners, config.trials)
+    known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
     setting = Setting(config, suite, backbone, places.stores, places.workers, progress, say)
@@ -82,7 +91,6 @@ def evaluate(
     methods = calibrated(setting, stores, methods, run)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     able = [m for m in methods if m.failure is None]
-    known = catalogue(dict.fromkeys(file for text in config.pruners if (file := file_and_rest(text)[0])))
     packages = {name: entry.source for name, entry in known.items()}
     made_by = {m.text: describe_method(m, methods, packages) for m in able}
     for changed in forget_outdated(run, stores, able, made_by):
@@ -108,6 +116,16 @@ def evaluate(
         scored = [m for m in methods if m.text not in failures]
         write_results(places.mteb_results, suite.tasks, stores, scored, config, places.workers, progress)
     return Evaluation(run, rows, failures, suite.remarks())
+
+
+def _texts(config: Config, own: Sequence[Pruner]) -> list[str]:
+    """The pruners that the configuration names and nobody gave as an object."""
+    given = [str(pruner) for pruner in own]
+    if twice := [text for text in given if config.pruners.count(text) > 1]:
+        raise PruneBoardError(f"the pruner {twice[0]!r} is asked for twice")
+    if unnamed := [text for text in given if text not in config.pruners]:
+        raise PruneBoardError(f"{unnamed[0]} is given as an object, but the configuration does not name it")
+    return [text for text in config.pruners if text not in given]
 
 
 def _same_stores(run: RunFolder, stores: dict[str, Store]) -> None:

@@ -31,6 +31,9 @@ MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruner
 """The project's own code that every figure depends on, beside the method's."""
 
 
+OWN = "object"
+"""What brings a method that was given as an object: the session that made it, and no package."""
+
 COMPUTING = ("torch", "numpy", "numba", "scipy", "scikit-learn", "pytrec-eval-terrier")
 
 
@@ -51,9 +54,9 @@ def describe_method(method: Method, methods: Sequence[Method], packages: Mapping
     """What makes a method's results, on whatever store. `packages` names what brings each method, with its version."""
     # a partner is evaluated at the ratio that its native method keeps, so it is made of that too
     natives = [other.pruner for other in methods if other.text == method.partner_of]
-    parts = [part for pruner in (method.pruner, *natives) for part in _all_parts(pruner)]
-    codes = sorted({plugins.code_of(type(part).__module__) for part in parts})
-    brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in"})
+    parts = [part for pruner in (method.pruner, *natives) for part in all_parts(pruner)]
+    codes = sorted({plugins.code_of_class(type(part)) for part in parts})
+    brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in", OWN})
     return {
         **measuring(),
         "code": _hash(" ".join([*codes, *brought])),
@@ -102,7 +105,7 @@ def _reason(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
 
 def files_of(pruner: Pruner) -> list[str]:
     """The names of the users' files that declare it or a part of it."""
-    modules = [sys.modules[type(part).__module__] for part in _all_parts(pruner)]
+    modules = [sys.modules[type(part).__module__] for part in all_parts(pruner)]
     files = [Path(str(module.__file__)).name for module in modules if plugins.FINGERPRINT in vars(module)]
     return list(dict.fromkeys(files))
 
@@ -112,8 +115,9 @@ def _composition(pruner: Pruner) -> str:
     return str(pruner.made if isinstance(pruner, Preset) else pruner)
 
 
-def _all_parts(pruner: Pruner) -> list[Pruner]:
-    return [pruner, *(inner for part in pruner.parts() for inner in _all_parts(part))]
+def all_parts(pruner: Pruner) -> list[Pruner]:
+    """A pruner, its parts, and theirs."""
+    return [pruner, *(inner for part in pruner.parts() for inner in all_parts(part))]
 
 
 def _state(value: Any) -> Any:

@@ -39,17 +39,25 @@ class Method:
         return self.at or ((1.0,) if self.native else of_run)
 
     @property
+    def diagnostic(self) -> bool:
+        return self.pruner.declaration.diagnostic
+
+    @property
+    def budget_kind(self) -> str:
+        return self.pruner.budget_kind
+
+    @property
     def slug(self) -> str:
         """A file name: the text itself where it is a plain word."""
         return "".join(c if c.isalnum() or c in "._-=" else "_" for c in self.text)
 
 
-def choose_methods(texts: Sequence[str], trials: int | None) -> list[Method]:
-    """The methods a user named, or every built-in one."""
-    if not texts:
+def choose_methods(texts: Sequence[str], trials: int | None, own: Sequence[Pruner] = ()) -> list[Method]:
+    """The methods a user named, and those given as objects; of neither, every built-in one."""
+    if not texts and not own:
         texts = [e.name for e in catalogue().values() if e.source == "built-in" and e.name not in COMPOSITIONS]
     chosen: dict[str, Method] = {}
-    for pruner in resolve(texts):
+    for pruner in [*resolve(texts), *own]:
         if str(pruner) in chosen:
             raise PruneBoardError(f"the pruner {str(pruner)!r} is asked for twice")
         count = pruner.trials if trials is None or pruner.trials == 1 else trials

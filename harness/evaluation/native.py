@@ -36,7 +36,7 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
             found.append(method)
             continue
         found.append(replace(method, native=True))
-        for partner in choose_methods(partners or [str(part.of)], trials):
+        for partner in choose_methods(partners, trials, [] if partners else [part.of]):
             if partner.pruner.budget_kind != "fixed":
                 raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
             found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))

@@ -4,6 +4,7 @@ stores.json            each data set's counts, languages and content hashes, and
 benchmark/             page ids and relevance, as tables
 backbone.json          the retriever's card
 methods.json           what each method is, with what it learned
+learned/               tensors that methods learned, such as a codebook
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+
 from harness.backbones.contract import Backbone
 from harness.benchmarks.folder import Benchmark
 from harness.benchmarks.suite import Suite
 from harness.benchmarks.tables import pages_table, qrels_table
 from harness.calibration.methods import thresholds
 from harness.evaluation.config import Config
-from harness.evaluation.made_by import files_of
+from harness.evaluation.learned_state import UnwritableError, as_tree, pack_tensors
+from harness.evaluation.made_by import OWN, all_parts, files_of
 from harness.evaluation.methods import Method
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
 from pruners import Pruner, Window
+from pruners.core.errors import CatalogError
+from pruners.core.live_code import place
 from pruners.core.plugins import Entry
 
 
@@ -43,13 +49,45 @@ def write_record(
     attention = getattr(backbone, "attention_path", None)
     facts = {"attention": attention, "benchmark": suite.name, "profile": config.profile}
     run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
-    run.write_json("methods.json", {m.text: describe(m, known, made_by[m.text]) for m in methods})
+    described = {}
+    for method in methods:
+        state, tensors = _state(method.pruner)
+        if tensors:
+            run.write_bytes(f"learned/{method.slug}.safetensors", pack_tensors(tensors))
+        described[method.text] = {**describe(method, known, made_by[method.text]), **state}
+    run.write_json("methods.json", described)
+
+
+def with_own(known: Mapping[str, Entry], own: Sequence[Pruner]) -> dict[str, Entry]:
+    """The catalogue's entries and one for each method, given as an object, that it does not have."""
+    found = dict(known)
+    for cls in dict.fromkeys(type(part) for pruner in own for part in all_parts(pruner)):
+        name, module = cls.declaration.name, cls.__module__
+        entry = found.get(name)
+        if entry is not None and entry.module == module:
+            continue
+        file, line = place(cls)
+        if entry is not None and (entry.file, entry.symbol) != (file, cls.__qualname__):
+            raise CatalogError(f"the name {name!r} is taken by {entry.place}; give your method another one")
+        summary = (cls.__doc__ or "").strip().partition("\n")[0]
+        found[name] = entry or Entry(name, "", {}, summary, (), file, line, cls.__qualname__, module, OWN)
+    return found
+
+
+def _state(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """What `Results.method` makes the same pruner of again; or the reason why it cannot."""
+    try:
+        tree, tensors = as_tree(pruner)
+    except UnwritableError as error:
+        return {"state": None, "no_state": str(error)}, {}
+    return {"state": tree}, tensors
 
 
 def describe(method: Method, known: Mapping[str, Entry], made_by: Mapping[str, str]) -> dict[str, Any]:
     """A method in words and numbers. `composition` is what really ran: presets unfolded, windows bound."""
     pruner, declaration = method.pruner, method.pruner.declaration
     entry = known[pruner.name]
+    given = any(known[part.name].source == OWN for part in all_parts(pruner))
     return {
         "slug": method.slug,
         "name": pruner.name,
@@ -68,7 +106,7 @@ def describe(method: Method, known: Mapping[str, Entry], made_by: Mapping[str, s
         "shared_bytes": pruner.shared_bytes,
         "source": entry.source,
         "file": entry.file.name if entry.source == "file" else None,
-        "file_hash": made_by["code"] if files_of(pruner) else None,
+        "file_hash": made_by["code"] if files_of(pruner) or given else None,
         "made_by": dict(made_by),
     }
 

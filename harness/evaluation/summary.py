@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from harness.evaluation.methods import Method
 from harness.evaluation.results import FULL
 from harness.evaluation.run_folder import HEADLINE, Figures, RunFolder
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
-from harness.metrics.uncertainty import Comparison, compare, tie_groups
+from harness.metrics.uncertainty import Comparison, Interval, compare, tie_groups
 from pruners.core.budget import drifted
 
 
-def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], budgets: Sequence[float]) -> list[dict]:
+class Measured(Protocol):
+    """What an average needs to know of a method."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def slug(self) -> str: ...
+    @property
+    def diagnostic(self) -> bool: ...
+    @property
+    def budget_kind(self) -> str: ...
+    @property
+    def native(self) -> bool: ...
+    @property
+    def partner_of(self) -> str | None: ...
+
+
+def summarise(
+    run: RunFolder, tasks: Sequence[str], methods: Sequence[Measured], budgets: Sequence[float]
+) -> list[dict]:
     """One row for each method and budget that every data set has, best first within a budget; the full model first.
 
     Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
@@ -36,7 +55,7 @@ def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], b
 
     for b in range(len(budgets)):
         here = [i for i, (method, which) in enumerate(cells) if which == b and not _alone(method)]
-        ranked = [i for i in here if not cells[i][0].pruner.declaration.diagnostic]
+        ranked = [i for i in here if not cells[i][0].diagnostic]
         ranks = dict(zip(ranked, tie_groups(comparison, ranked), strict=True))
         rows += [row(i, ranks.get(i)) for i in sorted(here, key=lambda i: -comparison.retention[i])]
     at = {method.text: i for i, (method, _) in enumerate(cells) if _alone(method)}
@@ -47,7 +66,18 @@ def summarise(run: RunFolder, tasks: Sequence[str], methods: Sequence[Method], b
     return rows
 
 
-def _alone(method: Method) -> bool:
+def differences(
+    run: RunFolder, tasks: Sequence[str], a: Measured, b: Measured, budgets: Sequence[float]
+) -> list[tuple[float, Interval]]:
+    """At each budget: the retention of method a minus that of method b, on the same resampled queries."""
+    full = [run.read_figures(task, FULL) for task in tasks]
+    found = [[run.read_figures(task, method.slug) for task in tasks] for method in (a, b)]
+    cells = [(m, i) for m in range(2) for i in range(len(budgets))]
+    comparison = compare([_by_language([(found[m][t], i) for m, i in cells], full[t]) for t in range(len(tasks))])
+    return [(budget, comparison.difference(i, len(budgets) + i)) for i, budget in enumerate(budgets)]
+
+
+def _alone(method: Measured) -> bool:
     """Whether a method has one cell at a ratio of its own, not the run's budgets."""
     return method.native or method.partner_of is not None
 
@@ -67,7 +97,7 @@ def _over_trials(figures: Figures, b: int) -> np.ndarray:
 
 
 def _row(
-    method: Method,
+    method: Measured,
     budget: float,
     entries: Sequence[dict],
     comparison: Comparison,
@@ -85,7 +115,7 @@ def _row(
         "retention": retention.value,
         "retention_interval": [retention.low, retention.high],
         **_means(entries),
-        "drift": method.pruner.budget_kind == "adaptive" and drifted(_means(entries)["realised"], budget),
+        "drift": method.budget_kind == "adaptive" and drifted(_means(entries)["realised"], budget),
         "drifting_data_sets": sum(entry["drift"] for entry in entries),
         "prune_ms_per_page": float(np.mean(times)) if times else None,
     }

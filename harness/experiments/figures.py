@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -110,6 +107,25 @@ def bars(axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float]
         axes.bar(x, values, width, label=name, color=kind.color, hatch=kind.hatch, edgecolor="white", linewidth=0.4)
     axes.set_xticks(range(len(groups)), groups)
     axes.grid(axis="x", visible=False)
+
+
+def retention_against_budget(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """A line a method, with bands for the 95 % intervals: of rows that `summarise` made."""
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context(STYLE):
+        figure = plt.figure(figsize=(6.4, 4.4), layout="constrained")  # pyplot's: a notebook knows how to show it
+        plt.close(figure)  # or it is shown twice, because notebooks show what pyplot holds open
+        axes = figure.subplots()
+        for name, look in looks(row["method"] for row in rows).items():
+            own = sorted((row for row in rows if row["method"] == name), key=lambda row: row["budget"])
+            budgets = [row["budget"] for row in own]
+            line(axes, budgets, [row["retention"] for row in own], look, name)
+            interval_band(axes, budgets, [row["retention_interval"] for row in own], look)
+        axes.set(xlabel="budget γ (part of the vectors kept)", ylabel="retention of NDCG@5, %", title=title)
+        if rows:
+            legend(figure, axes)
+    return figure
 
 
 def legend(figure: Figure, axes: Axes, columns: int = 4, also: Axes | None = None) -> None:

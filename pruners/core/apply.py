@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numba
 import numpy as np
@@ -20,20 +21,58 @@ from .groups import Groups, faults
 from .page import Page
 from .rows import squares
 
+if TYPE_CHECKING:
+    from .pruned import Pruned
+
 SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
 
 
+@overload
 def prune(
     pruner: Pruner,
     page: Page,
     budgets: Sequence[float],
     *,
+    seed: int = ...,
+    trial: int = ...,
+    queries: Sequence[torch.Tensor] | None = ...,
+) -> Subset | Merged: ...
+
+
+@overload
+def prune(
+    pruner: Pruner | type[Pruner] | str,
+    page: Page | torch.Tensor | np.ndarray,
+    *,
+    budget: float,
+    seed: int = ...,
+    trial: int = ...,
+    queries: Sequence[torch.Tensor] | None = ...,
+) -> Pruned: ...
+
+
+def prune(
+    pruner: Any,
+    page: Any,
+    budgets: Sequence[float] | None = None,
+    *,
+    budget: float | None = None,
     seed: int = SEED,
     trial: int = 0,
     queries: Sequence[torch.Tensor] | None = None,
-) -> Subset | Merged:
-    """Run `pruner` on `page` at all `budgets`. Gold `queries` are given to diagnostics, and to nothing else."""
+) -> Subset | Merged | Pruned:
+    """Run `pruner` on `page` at all `budgets`. Gold `queries` are given to diagnostics, and to nothing else.
+
+    With one `budget=0.1` in their place, what is left comes back as vectors and indices (see `Pruned`); `pruner` may
+    then be a class or a text form, and `page` plain vectors `[N, d]`: a tensor or a numpy array of any floating type.
+    """
+    if budgets is None or budget is not None:
+        from .pruned import prune_one
+
+        if budgets is not None or budget is None:
+            raise PrunerError("prune() takes budget=0.1, or budgets=[0.05, 0.1]: one of the two")
+        return prune_one(pruner, page, budget, seed=seed, trial=trial, queries=queries)
     require(pruner, page.available, f"page {page.id!r}")
     if isinstance(pruner, Diagnostic) != (queries is not None):
         way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"

@@ -95,7 +95,7 @@ def _class_of(function: Callable[..., Any], base: type[Pruner], method: str) -> 
         fields,
         bases=(base,),
         frozen=True,
-        namespace={method: call, "__doc__": function.__doc__},
+        namespace={method: call, "__doc__": function.__doc__, "written_as": staticmethod(function)},
     )
     # It takes the function's place, where pickle looks for it. Set afterwards, because from Python 3.12 on
     # `make_dataclass` names the module it was called from, whatever the namespace says.

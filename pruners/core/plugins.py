@@ -179,7 +179,15 @@ def code_of(module: str) -> str:
     file, package = Path(str(loaded.__file__)).resolve(), module.split(".")[0]
     depth = module.count(".") + (file.name == "__init__.py")
     root = file.parents[depth]
-    return source.fingerprint(source.with_imports(file, root, (package,)), root)
+    packages = None if module == "__main__" else (package,)  # a script: what lies beside it belongs to it
+    return source.fingerprint(source.with_imports(file, root, packages), root)
+
+
+def code_of_class(cls: type) -> str:
+    """The fingerprint of what a class computes: of its module, or of its own functions where these are in no file."""
+    from . import live_code
+
+    return live_code.fingerprint(cls) if live_code.is_live(cls) else code_of(cls.__module__)
 
 
 @dataclass(frozen=True)

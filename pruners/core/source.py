@@ -19,7 +19,7 @@ def fingerprint(files: Iterable[Path], root: Path) -> str:
     """One hash of some files below `root`, the same wherever that lies."""
     found = hashlib.sha256()
     for file in sorted(set(files)):
-        found.update(f"{file.relative_to(root).as_posix()} {_syntax(_read(file))}\n".encode())
+        found.update(f"{file.relative_to(root).as_posix()} {syntax(_read(file))}\n".encode())
     return f"sha256-{found.hexdigest()}"
 
 
@@ -76,7 +76,7 @@ def _tree(source: bytes) -> ast.Module:
 
 
 @functools.lru_cache(maxsize=512)
-def _syntax(source: bytes) -> str:
+def syntax(source: bytes) -> str:
     """A hash of what Python reads in a source: the same in every release of Python, unlike `ast.dump`."""
     found = hashlib.sha256()
     _write(_tree(source), found.update)

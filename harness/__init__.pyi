@@ -1,0 +1,32 @@
+from harness.api import (
+    Results as Results,
+)
+from harness.api import (
+    calibrate as calibrate,
+)
+from harness.api import (
+    encode as encode,
+)
+from harness.api import (
+    evaluate as evaluate,
+)
+from harness.api import (
+    leaderboard as leaderboard,
+)
+from harness.api import (
+    load_backbone as load_backbone,
+)
+from harness.api import (
+    load_benchmark as load_benchmark,
+)
+from harness.api import (
+    load_run as load_run,
+)
+from harness.api import (
+    settings as settings,
+)
+from harness.api import (
+    submit as submit,
+)
+
+__version__: str

@@ -1,0 +1,274 @@
+"""The Python interface: what the command line does, as functions that return objects. docs/python.md shows each.
+
+Nothing heavy is imported until a function is called, so that `import harness` is quick. An argument that is left out,
+or None, means the same default as on the command line. `progress` and `say` are for those who want to see the work:
+`from harness.progress import bar`, then `progress=bar, say=print`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.runs.results import Results
+
+if TYPE_CHECKING:
+    from harness.backbones.contract import Backbone, Card
+    from harness.benchmarks.suite import Suite
+    from harness.calibration.saved import SavedWindow
+    from harness.evaluation.config import Config
+    from harness.progress import Progress
+    from harness.store.reader import Store
+    from harness.submissions.hand_in import Submitted
+    from harness.submissions.problems import Problem
+    from pruners import Pruner, Window
+
+__all__ = [
+    *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
+    *("load_backbone", "load_benchmark", "load_run", "settings", "submit"),
+]
+
+Say = Callable[[str], None]
+
+
+def evaluate(
+    pruners: Sequence[Any] | None = None,
+    *,
+    backbone: str | None = None,
+    benchmark: str | None = None,
+    calibration: str | None = None,
+    partners: Sequence[str] | None = None,
+    budgets: str | Sequence[float] | None = None,
+    trials: int | None = None,
+    window: str | None = None,
+    profile: str | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    max_visual_tokens: int | None = None,
+    config: Config | Path | str | None = None,
+    store: Path | str | None = None,
+    out: Path | str | None = None,
+    workers: int | None = None,
+    mteb_results: Path | str | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Results:
+    """Measure pruning methods, or go on with a run that was interrupted. `harness evaluate --help` explains options.
+
+    `pruners` are text forms (`"sap"`, `"kmeans(renormalize=false)"`), files (`"mine.py"`), pruners (`kmeans()`) or
+    their classes: a function decorated with `@scorer` is one, also if it is written in a notebook cell. None: every
+    built-in method. Methods that fail have their reason in `results.failures`; the others are finished.
+    """
+    from harness.encode import default_root
+    from harness.evaluation.evaluate import Places, run_name
+    from harness.evaluation.evaluate import evaluate as run
+    from harness.progress import quiet
+
+    texts, own = _chosen(pruners) if pruners else (None, [])
+    chosen = settings(
+        config,
+        pruners=texts,
+        backbone=backbone,
+        benchmark=benchmark,
+        calibration=calibration,
+        partners=partners,
+        budgets=budgets,
+        trials=trials,
+        window=window,
+        profile=profile,
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        max_visual_tokens=max_visual_tokens,
+    )
+    folder = Path(out) if out else Path("runs") / run_name(chosen)
+    wanted = Path(mteb_results) if mteb_results else None
+    places = Places(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, wanted)
+    found = run(chosen, places, progress or quiet, say or _nobody, own)
+    return Results(folder, own, rows=found.rows, remarks=found.remarks)
+
+
+def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
+    """A configuration: the default one, or `config` or that of a TOML file, with the options that are given (not None).
+
+    The options are those of `evaluate` that change a number; `pruners` are text forms here.
+    """
+    from harness.evaluation.config import Config, parse_budgets, read_config
+    from harness.evaluation.evaluate import with_overrides
+
+    start = config if isinstance(config, Config) else read_config(Path(config)) if config else Config()
+    if isinstance(given.get("budgets"), str):
+        given["budgets"] = parse_budgets(given["budgets"])
+    lists = {name: tuple(given[name]) for name in ("pruners", "partners", "budgets") if given.get(name) is not None}
+    return with_overrides(start, **{**given, **lists})
+
+
+def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) -> Results:
+    """The results of a run folder. `pruners` are methods of the run that are in no file, for `results.method`."""
+    from pruners.core.pruned import as_pruner
+
+    return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
+
+
+def load_benchmark(name: str) -> Suite:
+    """A benchmark by name (`minidocs`, `vidore-v2`, a task of MTEB) or folder: its data sets are `.tasks`."""
+    from harness.benchmarks.suite import load_suite
+
+    return load_suite(name)
+
+
+def load_backbone(
+    name: str = "nano", *, device: str | None = None, dtype: str | None = None, max_visual_tokens: int | None = None
+) -> Backbone:
+    """A retriever: `name`, `name=folder`, `name=id@revision`, or `your_file.py`."""
+    from harness.backbones import registry
+    from harness.backbones.contract import Options
+
+    return registry.load(name, Options(device=device, dtype=dtype, max_visual_tokens=max_visual_tokens))
+
+
+def encode(
+    backbone: Backbone | str = "nano",
+    benchmark: Suite | str = "minidocs",
+    *,
+    store: Path | str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    max_visual_tokens: int | None = None,
+    batch_size: int | None = None,
+    vectors: str = "float16",
+    attention_from: str | None = None,
+    repair: bool = False,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> dict[str, Store]:
+    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`."""
+    from harness.encode import default_root
+    from harness.encode import encode as run
+    from harness.progress import quiet
+
+    loaded = _loaded(backbone, device, dtype, max_visual_tokens)
+    suite = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
+    if attention_from is not None:
+        from harness.backbones.attention_source import with_attention_from
+
+        loaded = probed = with_attention_from(loaded, attention_from)
+        (say or _nobody)(f"Attention is read from {probed.checkpoint.name}.")
+    root = Path(store) if store else default_root()
+    more: dict[str, Any] = {"vector_dtype": vectors, "batch_size": batch_size, "repair": repair}
+    more |= {"progress": progress or quiet, "say": say or _nobody}
+    return {task.name: run(loaded, task, root, **more) for task in suite.tasks}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A backbone's window of layers, and the file in which evaluations find it."""
+
+    window: Window
+    file: Path
+    found: SavedWindow
+    """The curve R(l), its median, the pairs: everything that was measured."""
+    card: Card
+
+
+def calibrate(
+    backbone: Backbone | str = "nano",
+    benchmark: str = "minidocs-calibration",
+    *,
+    pairs: int = 500,
+    gamma: float = 0.10,
+    rho: float = 0.2,
+    seed: int = 42,
+    device: str | None = None,
+    dtype: str | None = None,
+    max_visual_tokens: int | None = None,
+    store: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Calibrated:
+    """Find the layers that SAP should read on a backbone, and save them for evaluations."""
+    from harness.calibration.calibrate import calibrate as run
+    from harness.encode import default_root
+    from harness.progress import quiet
+    from pruners import Window
+
+    loaded = _loaded(backbone, device, dtype, max_visual_tokens)
+    root = Path(store) if store else default_root()
+    more = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
+    found, path = run(loaded, benchmark, root, progress=progress or quiet, **more)  # type: ignore[arg-type]
+    return Calibrated(Window.parse(found.window), path, found, loaded.card)
+
+
+def submit(folder: Path | str, submitter: str, **options: Any) -> list[Submitted]:
+    """Write a run's results as submissions, one a method; `harness/submissions/hand_in.py` has the options."""
+    from harness.submissions.hand_in import hand_in
+
+    return hand_in(Path(folder), submitter, **options)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A leaderboard that was built."""
+
+    index: Path
+    submissions: int
+    pages: int
+    bytes: int
+    left_out: list[Problem]
+    """Why some submissions are not on it."""
+
+
+def leaderboard(
+    out: Path | str = "site",
+    *,
+    submissions: Path | str | None = None,
+    runs: Sequence[Path | str | Results] = (),
+    base_url: str | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Site:
+    """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them."""
+    from harness.progress import quiet
+    from harness.submissions.entry import in_checkout, own_folder
+    from leaderboard.gather import gather
+    from leaderboard.site import build
+
+    folders = [run.folder if isinstance(run, Results) else Path(run) for run in runs]
+    if submissions is None and folders and not in_checkout():
+        (say or _nobody)("your runs alone: the project's submissions lie in its repository")
+        shown = None
+    else:
+        hint = "show runs of your own with --runs, or name a folder with --submissions"
+        shown = Path(submissions) if submissions else own_folder(hint)
+    found = gather(shown, folders)
+    built = build(found, Path(out), base_url, progress or quiet)
+    return Site(Path(out) / "index.html", len(found.entries), built.pages, built.size, found.left_out)
+
+
+def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:
+    """Text forms of all pruners, for the record, and the pruners that were given as objects."""
+    from pruners.core.pruned import as_pruner
+
+    if isinstance(pruners, (str, Path)) or not isinstance(pruners, Sequence):
+        pruners = [pruners]
+    texts, own = [], []
+    for pruner in pruners:
+        if isinstance(pruner, (str, Path)):
+            texts.append(str(pruner))
+        else:
+            own.append(as_pruner(pruner))
+            texts.append(str(own[-1]))
+    return texts, own
+
+
+def _loaded(backbone: Backbone | str, device: str | None, dtype: str | None, most: int | None) -> Backbone:
+    if isinstance(backbone, str):
+        return load_backbone(backbone, device=device, dtype=dtype, max_visual_tokens=most)
+    return backbone
+
+
+def _nobody(text: str) -> None:
+    """Nobody is told."""

@@ -1,0 +1,91 @@
+"""A calibrated pruner as JSON and tensors, and back: so that a run's methods can be used as they were measured.
+
+Nothing that is read can run code: a pruner is named, and made by the class of that name; values are numbers, texts,
+windows, tensors, and lists and dictionaries of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save
+
+from pruners import Pruner, Window
+from pruners.core.errors import PruneBoardError
+
+
+class UnwritableError(PruneBoardError):
+    """A pruner holds something that is neither a number, a text, a tensor nor a collection of these."""
+
+
+def as_tree(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """A pruner with all its fields as JSON, and the tensors that this names."""
+    tensors: dict[str, torch.Tensor] = {}
+
+    def write(value: Any, where: str) -> Any:
+        if value is None or isinstance(value, (bool, str)) or type(value) is int:
+            return value
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+        if isinstance(value, Pruner):
+            fields = {name: write(inner, f"{where}{name}.") for name, inner in value.fields().items()}
+            return {"pruner": value.name, "fields": fields}
+        if isinstance(value, Window):
+            return {"window": [value.start, value.stop]}
+        if isinstance(value, (list, tuple)):
+            return {type(value).__name__: [write(inner, f"{where}{i}.") for i, inner in enumerate(value)]}
+        if isinstance(value, dict):
+            pairs = enumerate(value.items())
+            return {"dict": [[write(key, f"{where}{i}."), write(inner, f"{where}{i}.")] for i, (key, inner) in pairs]}
+        name = where.rstrip(".")
+        if isinstance(value, torch.Tensor):
+            tensors[name] = value.detach().cpu().contiguous()
+            return {"tensor": name}
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            tensors[name] = torch.from_numpy(np.ascontiguousarray(value))
+            return {"array": name}
+        raise UnwritableError(
+            f"{pruner} learned a {type(value).__name__} ({name}), which a run cannot keep; let it learn numbers, "
+            "texts, tensors, arrays, or lists and dictionaries of these"
+        )
+
+    return write(pruner, ""), tensors
+
+
+def from_tree(tree: Any, tensors: Mapping[str, torch.Tensor], class_of: Callable[[str], type[Pruner]]) -> Any:
+    """What `as_tree` wrote. `class_of` knows the class of each pruner by its name."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "pruner" in value:
+            return class_of(value["pruner"])(**{name: read(inner) for name, inner in value["fields"].items()})
+        ((kind, inner),) = value.items()
+        return READERS[kind](inner, read, tensors)
+
+    return read(tree)
+
+
+READERS: dict[str, Callable[[Any, Callable[[Any], Any], Mapping[str, torch.Tensor]], Any]] = {
+    "float": lambda text, read, tensors: float(text),
+    "window": lambda ends, read, tensors: Window(*ends),
+    "list": lambda items, read, tensors: [read(item) for item in items],
+    "tuple": lambda items, read, tensors: tuple(read(item) for item in items),
+    "dict": lambda pairs, read, tensors: {read(key): read(item) for key, item in pairs},
+    "tensor": lambda name, read, tensors: tensors[name],
+    "array": lambda name, read, tensors: tensors[name].numpy(),
+}
+
+
+def pack_tensors(tensors: Mapping[str, torch.Tensor]) -> bytes:
+    return save(dict(tensors))
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """The tensors beside a method's JSON; none, if it learned none."""
+    return load_file(path) if path.is_file() else {}

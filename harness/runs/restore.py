@@ -1,0 +1,46 @@
+"""A method of a finished run as it was measured: the same code, parameters, window and learned state, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.evaluation.learned_state import from_tree, read_tensors
+from harness.evaluation.made_by import all_parts, describe_method
+from harness.evaluation.methods import Method
+from harness.submissions.finished_run import Run
+from pruners import Pruner, catalogue
+from pruners.core import plugins
+from pruners.core.errors import PruneBoardError
+from pruners.core.plugins import file_and_rest
+
+AS_MEASURED = {"code": "its code", "composition": "its window or parameters", "learned": "what it learned"}
+
+
+def restore(run: Run, text: str, own: Sequence[Pruner]) -> Pruner:
+    """The method `text` of a run. `own` are pruners whose classes no file holds."""
+    facts = run.methods[text]
+    where = run.files.folder
+    if facts["partner_of"]:
+        raise PruneBoardError(f"{text} only has the ratio that {facts['partner_of']} keeps: ask for one of the two")
+    if facts.get("state") is None:
+        raise PruneBoardError(facts.get("no_state") or f"{where} keeps no state of {text}: evaluate it again")
+    given = {type(part).declaration.name: type(part) for pruner in own for part in all_parts(pruner)}
+    known = catalogue()
+    if facts["file_hash"]:  # a file of the user's holds it, or a part of it
+        known = catalogue(dict.fromkeys(file for name in run.config.pruners if (file := file_and_rest(name)[0])))
+
+    def class_of(name: str) -> type[Pruner]:
+        if name in given:
+            return given[name]
+        if name not in known:
+            raise PruneBoardError(f"no file holds {name}: load_run({str(where)!r}, pruners=[{name}])")
+        return plugins.load(known[name])
+
+    tensors = read_tensors(where / "learned" / f"{facts['slug']}.safetensors")
+    pruner = from_tree(facts["state"], tensors, class_of)
+    packages = {name: entry.source for name, entry in known.items()}
+    now = describe_method(Method(text, pruner, facts["trials"]), [], packages)
+    for name, what in AS_MEASURED.items():
+        if now[name] != facts["made_by"][name]:
+            raise PruneBoardError(f"{text} is not what {where} measured: {what} changed since. Evaluate it again")
+    return pruner

@@ -66,13 +66,18 @@ def make(run: Run, choice: Choice) -> Iterator[Made]:
 def _require_same_code(run: Run, text: str, found: Mapping[str, Result]) -> None:
     """What the run says of a method must be what measured every one of its results."""
     recorded: dict[str, str] = run.methods[text].get("made_by") or {}
+    again = "Run the same `harness evaluate` again, which measures what changed"
+    if found and not recorded:
+        raise PruneBoardError(
+            f"{run.files.folder} is of an earlier release, which left no note of what measured {text}. {again}"
+        )
     for task, result in found.items():
         measuring = {name: value for name, value in result.made_by.items() if name != "store"}
-        if not recorded or measuring != recorded:
+        if measuring != recorded:
             differ = next((name for name, value in recorded.items() if measuring.get(name) != value), "code")
             raise PruneBoardError(
                 f"{text} on {task} was not measured by the {differ} that the run names: its figures are of something "
-                "else. Run the same `harness evaluate` again, which measures what changed"
+                f"else. {again}"
             )
 
 

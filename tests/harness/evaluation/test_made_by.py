@@ -145,3 +145,13 @@ def test_a_run_whose_results_are_of_other_code_than_it_names_is_not_submitted(wo
         shutil.copy(path, world.folder / "run" / "results" / "plain")
     with pytest.raises(PruneBoardError, match="mine on plain was not measured by the code that the run names"):
         list(make(Run(world.folder / "run"), choice))
+
+
+def test_a_run_of_an_earlier_release_is_not_submitted(world: World) -> None:
+    path = world.folder / "run" / "methods.json"
+    methods = json.loads(path.read_text())
+    methods["mine"].pop("made_by")
+    path.write_text(json.dumps(methods))
+    choice = Choice(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
+    with pytest.raises(PruneBoardError, match="is of an earlier release, which left no note of what measured mine"):
+        list(make(Run(world.folder / "run"), choice))

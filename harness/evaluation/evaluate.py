@@ -16,7 +16,7 @@ from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode, is_encoded
 from harness.evaluation.compiling import compiling
 from harness.evaluation.config import Config
-from harness.evaluation.made_by import describe_method, forget_outdated
+from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.native import add_partners
 from harness.evaluation.record import with_own, write_record
@@ -89,11 +89,15 @@ def evaluate(
     _same_stores(run, stores)
     methods = _fit(config, refuse_unfit(methods, next(iter(stores.values()))), run, say)
     methods = calibrated(setting, stores, methods, run)
+    packages = {name: entry.source for name, entry in known.items()}
+    methods, made_by = describe_methods(methods, packages)
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     able = [m for m in methods if m.failure is None]
-    packages = {name: entry.source for name, entry in known.items()}
-    made_by = {m.text: describe_method(m, methods, packages) for m in able}
-    for changed in forget_outdated(run, stores, able, made_by):
+    for method in [m for m in methods if m.failure is not None]:  # what it had measured before is not this method's
+        for task in stores:
+            run.forget(task, method.slug)
+    read = {task.name: read_from(task, stores[task.name]) for task in suite.tasks}
+    for changed in forget_outdated(run, read, able, made_by):
         say(changed)
         run.log(changed)
     say(_estimate(config, suite, stores, able, run, places, progress))
@@ -109,7 +113,7 @@ def evaluate(
         meanwhile=lambda: write_record(run, config, suite, backbone, stores, able, known, made_by),
     )
     run.write_json("failures.json", failures)
-    rows = summarise(run, [task.name for task in suite.tasks], methods, config.budgets)
+    rows = summarise(run, [task.name for task in suite.tasks], able, config.budgets)
     if places.mteb_results:
         from harness.mteb_bridge import write_results
 

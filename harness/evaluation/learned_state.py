@@ -28,6 +28,8 @@ def as_tree(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     tensors: dict[str, torch.Tensor] = {}
 
     def write(value: Any, where: str) -> Any:
+        if isinstance(value, np.generic):
+            value = value.item()
         if value is None or isinstance(value, (bool, str)) or type(value) is int:
             return value
         if isinstance(value, float):
@@ -44,7 +46,7 @@ def as_tree(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
             return {"dict": [[write(key, f"{where}{i}."), write(inner, f"{where}{i}.")] for i, (key, inner) in pairs]}
         name = where.rstrip(".")
         if isinstance(value, torch.Tensor):
-            tensors[name] = value.detach().cpu().contiguous()
+            tensors[name] = value.detach().cpu().clone(memory_format=torch.contiguous_format)  # two may share memory
             return {"tensor": name}
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             tensors[name] = torch.from_numpy(np.ascontiguousarray(value))

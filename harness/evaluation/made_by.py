@@ -10,6 +10,7 @@ import hashlib
 import pickle
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,15 @@ import numpy as np
 import torch
 
 import pruners
-from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL
+from harness.benchmarks.folder import Benchmark
+from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
 from harness.store.format import library_versions
 from harness.store.reader import Store
 from pruners import Pruner
 from pruners.core import plugins, source
 from pruners.core.contract import Preset
+from pruners.core.errors import PruneBoardError
 
 MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core")
 """The project's own code that every figure depends on, beside the method's."""
@@ -55,7 +57,7 @@ def describe_method(method: Method, methods: Sequence[Method], packages: Mapping
     # a partner is evaluated at the ratio that its native method keeps, so it is made of that too
     natives = [other.pruner for other in methods if other.text == method.partner_of]
     parts = [part for pruner in (method.pruner, *natives) for part in all_parts(pruner)]
-    codes = sorted({plugins.code_of_class(type(part)) for part in parts})
+    codes = sorted({code for part in parts for code in _codes(type(part))})
     brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in", OWN})
     return {
         **measuring(),
@@ -65,20 +67,47 @@ def describe_method(method: Method, methods: Sequence[Method], packages: Mapping
     }
 
 
+def describe_methods(
+    methods: Sequence[Method], packages: Mapping[str, str]
+) -> tuple[list[Method], dict[str, dict[str, str]]]:
+    """What makes the results of each method, by its text. One of which that cannot be told fails, with the reason."""
+    checked, described = [], {}
+    for method in methods:
+        try:
+            if method.failure is None:
+                described[method.text] = describe_method(method, methods, packages)
+            checked.append(method)
+        except PruneBoardError as error:
+            checked.append(replace(method, failure=f"{method.text}: {error}"))
+    return checked, described
+
+
+def read_from(task: Benchmark, store: Store) -> dict[str, str]:
+    """What a result was measured on: encoded pages and queries, and which of them belong together."""
+    languages = sorted((query, language) for query, language in task.languages.items())
+    return {"store": store.key, "judgements": _hash(f"{task.content['qrels']} {languages}")}
+
+
 def forget_outdated(
-    run: RunFolder, stores: Mapping[str, Store], methods: Sequence[Method], described: Mapping[str, Mapping[str, str]]
+    run: RunFolder,
+    read: Mapping[str, Mapping[str, str]],
+    methods: Sequence[Method],
+    described: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Take results out of the run that something else made. A sentence for each method that is measured again."""
+    """Take results out of the run that something else made. A sentence for each method that is measured again.
+
+    `read` says by data set what results are measured on, `described` by method what makes them.
+    """
     wanted = {FULL: (FULL, measuring()), **{m.text: (m.slug, described[m.text]) for m in methods}}
     for text, (slug, now) in wanted.items():
         reasons = []
-        for task, store in stores.items():
+        for task, data in read.items():
             if not run.has(task, slug):
                 continue
             before = run.read_made_by(task, slug)
-            if before != {**now, "store": store.key}:
+            if before != {**now, **data}:
                 run.forget(task, slug)
-                reasons.append(_reason(before, now))
+                reasons.append(_reason(before, {**now, **data}))
         if reasons:
             pruner = next((m.pruner for m in methods if m.text == text), None)
             files = ", ".join(files_of(pruner)) if pruner else ""
@@ -94,13 +123,14 @@ WORDS = {
     "composition": "its window or parameters changed since",
     "learned": "what it learns from calibration pages changed since",
     "store": "the encoded pages changed since",
+    "judgements": "the relevance judgements changed since",
 }
 
 
 def _reason(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
     if not before:
         return "earlier"
-    return next((name for name, value in now.items() if before.get(name) != value), "store")
+    return next((name for name, value in now.items() if before.get(name) != value), "earlier")
 
 
 def files_of(pruner: Pruner) -> list[str]:
@@ -120,21 +150,53 @@ def all_parts(pruner: Pruner) -> list[Pruner]:
     return [pruner, *(inner for part in pruner.parts() for inner in all_parts(part))]
 
 
+def codes_of(pruner: Pruner) -> list[str]:
+    """The code of a method that is not built in, and of its parts; of built-in ones the project's code speaks."""
+    parts = [part for part in all_parts(pruner) if not type(part).__module__.startswith("pruners.")]
+    return sorted({code for part in parts for code in _codes(type(part))})
+
+
+def _codes(cls: type[Pruner]) -> list[str]:
+    """The code of a class and of methods it inherits from. One of a user may call any built-in method."""
+    own = [base for base in cls.__mro__ if issubclass(base, Pruner) and not base.__module__.startswith("pruners.core.")]
+    codes = [plugins.code_of_class(base) for base in own]
+    return codes if cls.__module__.startswith("pruners.") else [*codes, _built_in_methods()]
+
+
+@cache
+def _built_in_methods() -> str:
+    folder = Path(pruners.__file__).parent
+    return source.fingerprint(folder.glob("*.py"), folder)
+
+
 def _state(value: Any) -> Any:
     """All of a pruner's fields, learned ones too, in a form whose `repr` tells any two of them apart."""
     if isinstance(value, Pruner):
         return value.name, _state(value.fields())
+    if isinstance(value, torch.nn.Module):
+        return type(value).__qualname__, _state(dict(value.state_dict()))
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().float().numpy()
-    if isinstance(value, np.ndarray):
+        data = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+        return str(value.dtype), tuple(value.shape), hashlib.sha256(data.tobytes()).hexdigest()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype != object:
         return str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     if isinstance(value, dict):
-        return [(repr(key), _state(inner)) for key, inner in value.items()]
+        return [(repr(_state(key)), _state(inner)) for key, inner in value.items()]
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(_state(inner)) for inner in value)
     if isinstance(value, (list, tuple)):
         return [_state(inner) for inner in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return hashlib.sha256(pickle.dumps(value)).hexdigest()
+    try:
+        return hashlib.sha256(pickle.dumps(value)).hexdigest()
+    except Exception as error:  # whatever a class raises when it cannot be pickled
+        raise PruneBoardError(
+            f"it learned a {type(value).__name__}, of which cannot be told whether it changed ({error}); let it learn "
+            "numbers, texts, tensors, arrays, or lists and dictionaries of these"
+        ) from error
 
 
 def _hash(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -17,6 +18,10 @@ from pruners.core.errors import PruneBoardError
 from pruners.sap import with_window
 
 COMPOSITIONS = ("adaptive", "merge")  # need a part to be a method; their named presets stand for them
+
+
+FULL = "full"
+"""The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,11 @@ def choose_methods(texts: Sequence[str], trials: int | None, own: Sequence[Prune
             raise PruneBoardError(f"the pruner {str(pruner)!r} is asked for twice")
         count = pruner.trials if trials is None or pruner.trials == 1 else trials
         chosen[str(pruner)] = Method(str(pruner), pruner, count)
-    slugs = [method.slug for method in chosen.values()]
+    slugs = [method.slug.casefold() for method in chosen.values()]  # some disks do not tell A from a
     if len(set(slugs)) != len(slugs):
         raise PruneBoardError(f"two of these pruners would share a file: {', '.join(sorted(slugs))}")
+    if FULL in slugs:
+        raise PruneBoardError(f"{FULL!r} is what the unpruned index is called in a run; give your method another name")
     return list(chosen.values())
 
 
@@ -131,6 +138,10 @@ def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets
         return replace(method, pruner=calibrate(pruner, pages, budgets))
     except PruneBoardError as error:
         return replace(method, failure=str(error))
+    except Exception as error:  # of a user's `calibrate`: that method's failure, not the others'
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{last.filename}:{last.lineno}"
+        return replace(method, failure=f"{method.text}: failed with {type(error).__name__}: {error} ({place})")
 
 
 def is_built_in(pruner: Pruner) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.benchmarks.folder import Benchmark
-from harness.evaluation.methods import Method
+from harness.evaluation.methods import FULL, Method
 from harness.evaluation.scores import TaskScores
 from harness.metrics.ranking import TOP, Evaluator
 from harness.metrics.retention import GoldPairs, score_retention
@@ -19,9 +19,6 @@ from pruners.core.budget import drifted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FULL = "full"
-"""The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,12 @@ class RunFolder:
         self._written.pop((task, slug), None)
 
     def read_made_by(self, task: str, slug: str) -> dict[str, str] | None:
-        """What made a result; None if a release did that left no note of it."""
-        return json.loads(self._path(task, slug, ".json").read_text()).get("made_by")
+        """What made a result; None if a release did that left no note of it, or if it cannot be read."""
+        try:
+            found = json.loads(self._path(task, slug, ".json").read_text(encoding="utf-8"))
+        except ValueError:
+            return None
+        return found.get("made_by") if isinstance(found, dict) and isinstance(found.get("made_by"), dict) else None
 
     def write_result(self, slug: str, result: Result, made_by: Mapping[str, str]) -> None:
         """The JSON file goes last: where it is, the result is whole."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from harness.evaluation.results import FULL
+from harness.evaluation.methods import FULL
 from harness.evaluation.run_folder import HEADLINE, Figures, RunFolder
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, Interval, compare, tie_groups

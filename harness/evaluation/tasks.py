@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from harness.benchmarks.folder import Benchmark
 from harness.evaluation.config import Config
-from harness.evaluation.made_by import measuring
-from harness.evaluation.methods import Method
+from harness.evaluation.made_by import measuring, read_from
+from harness.evaluation.methods import FULL, Method
 from harness.evaluation.native import at_realised_ratio
-from harness.evaluation.results import FULL, TaskEvaluator
+from harness.evaluation.results import TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, PageScores, gather, gold_queries, load_queries, page_scores
 from harness.progress import Progress
@@ -94,14 +94,14 @@ def _evaluate(
     job, name, start = plan.job, plan.evaluator.task.name, time.perf_counter()
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
         scores = gather(job, pages, advance)
-    store = {"store": job.store.key}
-    run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS), measuring() | store)
+    data = read_from(plan.evaluator.task, job.store)
+    run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS), measuring() | data)
 
     scored = [method for method in job.methods if method.text not in scores.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
             result = plan.evaluator.method(method, config.budgets, scores)
-            run.write_result(method.slug, result, {**made_by[method.text], **store})
+            run.write_result(method.slug, result, {**made_by[method.text], **data})
             advance(1)
     run.add_timings(name, scores.milliseconds)
     run.log(f"{name}: {len(job.methods)} methods on {len(job.store)} pages in {time.perf_counter() - start:.1f} s")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL
+from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
 from harness.metrics.aggregate import benchmark_retention, data_set_mean, retention
 from harness.metrics.ranking import CUTOFFS

@@ -22,7 +22,7 @@ from harness.calibration.data import calibration_task, check_disjoint, draw, gol
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Places, evaluate, run_name
-from harness.evaluation.made_by import measuring
+from harness.evaluation.made_by import codes_of, measuring
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.native import add_partners
 from harness.evaluation.summary import summarise
@@ -30,6 +30,7 @@ from harness.experiments.cells import Cells, read_cells
 from harness.progress import Progress
 from harness.store.format import store_key
 from harness.store.reader import Store
+from pruners import resolve
 from pruners.core import source
 from pruners.core.apply import SEED
 from pruners.core.errors import PruneBoardError
@@ -93,7 +94,14 @@ class Lab:
             "second_calibration": dict(calibration_task(second).content) if second else None,
             "window": dict(self.chosen.origin) if self.chosen else "measured on the calibration set",
             "made_with": made_with(self.backbone),
+            "pruner": [code for pruner in resolve([self.settings.pruner]) for code in codes_of(pruner)],
+            "attention_from": self._base() if self.settings.attention_from else None,
         }
+
+    def _base(self) -> str:
+        from harness.backbones.attention_source import with_attention_from
+
+        return with_attention_from(self.backbone, str(self.settings.attention_from)).card.signals_from
 
     @cached_property
     def folder(self) -> Path:

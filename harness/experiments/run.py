@@ -45,10 +45,14 @@ def _is_finished(lab: Lab, experiment: Experiment, file: Path) -> bool:
     """Whether it is there, and was made by this code and these libraries."""
     if not file.is_file():
         return False
-    before = json.loads(file.read_text(encoding="utf-8")).get("measured_with")
-    if before != measured_with():
+    try:
+        before = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PruneBoardError(f"{file} is not whole ({error}); make it again with --again") from None
+    same = isinstance(before, dict) and before.get("measured_with") == measured_with()
+    if not same:
         lab.say(f"{experiment.name} was made by other code or libraries: making it again")
-    return before == measured_with()
+    return same
 
 
 def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:

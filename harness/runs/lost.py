@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.evaluation.results import FULL
+from harness.evaluation.methods import FULL
 from harness.evaluation.run_folder import HEADLINE
 from harness.metrics.ranking import TOP
 from harness.submissions import pinned

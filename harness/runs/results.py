@@ -167,7 +167,7 @@ class Results:
 
     @property
     def _slugs(self) -> dict[str, str]:
-        from harness.evaluation.results import FULL
+        from harness.evaluation.methods import FULL
 
         return {FULL: FULL, **{method.text: method.slug for method in self._measured}}
 

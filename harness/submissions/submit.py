@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.evaluation.results import FULL, Result
+from harness.evaluation.methods import FULL
+from harness.evaluation.results import Result
 from harness.metrics.ranking import CUTOFFS
 from harness.store.format import checksum
 from harness.submissions import pinned
@@ -72,13 +73,15 @@ def _require_same_code(run: Run, text: str, found: Mapping[str, Result]) -> None
             f"{run.files.folder} is of an earlier release, which left no note of what measured {text}. {again}"
         )
     for task, result in found.items():
-        measuring = {name: value for name, value in result.made_by.items() if name != "store"}
+        measuring = {name: value for name, value in result.made_by.items() if name not in ("store", "judgements")}
         if measuring != recorded:
             differ = next((name for name, value in recorded.items() if measuring.get(name) != value), "code")
             raise PruneBoardError(
                 f"{text} on {task} was not measured by the {differ} that the run names: its figures are of something "
                 f"else. {again}"
             )
+        if result.made_by.get("store") != run.stores[task]["store"]:
+            raise PruneBoardError(f"{text} on {task} was measured on other pages than the run names. {again}")
 
 
 def _made(

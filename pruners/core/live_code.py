@@ -20,8 +20,6 @@ from typing import Any
 from . import source
 from .errors import CatalogError
 
-PLAIN = (bool, int, float, str, bytes, tuple, frozenset, type(None))
-
 
 def is_live(cls: type) -> bool:
     """Whether no file holds what this class computes. Of `__main__`, a script's own file does."""
@@ -37,9 +35,17 @@ def fingerprint(cls: type) -> str:
     found: dict[int, str] = {}
     for function in _functions(cls):
         _add(function, found)
+    if found and "written_as" not in vars(cls):
+        found[id(cls)] = _constants(cls)
     if not found:
         raise CatalogError(f"{cls.__qualname__} has no code that could be told: write its methods as Python functions")
     return f"sha256-{hashlib.sha256(' '.join(found.values()).encode()).hexdigest()}"
+
+
+def compiled(cls: type) -> str:
+    """One hash of what the functions of a class were compiled to: of what runs, whatever stands in a file."""
+    parts = [_compiled(function.__code__) for function in _functions(cls)]
+    return f"sha256-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"
 
 
 def place(cls: type) -> tuple[Path, int]:
@@ -68,7 +74,18 @@ def _inside(value: Any) -> list[types.FunctionType]:
         value = [value.__func__]
     else:
         value = [value]
-    return [inner for inner in value if isinstance(inner, types.FunctionType)]
+    return [inner for inner in map(_unwrapped, value) if isinstance(inner, types.FunctionType)]
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function inside `functools.cache`, `numba.njit` or `functools.partial`."""
+    while True:
+        inner = getattr(value, "__wrapped__", None) or getattr(value, "py_func", None)
+        if isinstance(value, functools.partial):
+            inner = value.func
+        if inner is None:
+            return value
+        value = inner
 
 
 def _is_generated(function: types.FunctionType) -> bool:
@@ -81,16 +98,42 @@ def _add(function: types.FunctionType, found: dict[int, str]) -> None:
     if id(function) in found:
         return
     found[id(function)] = _text(function)
-    for name, value in sorted(_used(function).items()):
+    for name, given in sorted(_used(function).items()):
+        value = _unwrapped(given)
+        if isinstance(given, functools.partial):
+            found[id(function)] += f" {name}={_value(given.args)}{_value(given.keywords)}"
         if isinstance(value, types.FunctionType) and value.__module__ == function.__module__:
             _add(value, found)
         elif inspect.isclass(value) and value.__module__ == function.__module__:
             for each in _functions(value):
                 _add(each, found)
-        elif isinstance(value, PLAIN):
-            found[id(function)] += f" {name}={value!r}"
+            found[id(function)] += _constants(value)
+        elif (told := _value(value)) is not None:
+            found[id(function)] += f" {name}={told}"
         elif file := _file_beside(value):
             found[id(function)] += f" {source.fingerprint(source.with_imports(file, file.parent), file.parent)}"
+
+
+def _constants(cls: type) -> str:
+    """The plain values that a class holds beside its functions."""
+    own = {name: _value(value) for name, value in vars(cls).items() if not name.startswith("__")}
+    return "".join(f" {cls.__name__}.{name}={told}" for name, told in own.items() if told is not None)
+
+
+def _value(value: Any) -> str | None:
+    """A value as text that is the same in every process; None if it is of a kind that cannot be told so."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return repr(value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = [_value(item) or "?" for item in value]
+        return f"{type(value).__name__}{items if isinstance(value, (list, tuple)) else sorted(items)}"
+    if isinstance(value, dict):
+        return repr([(_value(key) or "?", _value(item) or "?") for key, item in value.items()])
+    if hasattr(value, "detach") and hasattr(value, "numpy"):  # a tensor, without importing torch for it
+        value = value.detach().cpu().double().numpy()  # numpy knows no bfloat16
+    if hasattr(value, "tobytes") and hasattr(value, "dtype"):
+        return f"{value.dtype}{getattr(value, 'shape', '')}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    return None
 
 
 def _used(function: types.FunctionType) -> dict[str, Any]:

@@ -28,6 +28,9 @@ from .errors import CatalogError
 FINGERPRINT = "__pruneboard_code__"
 """Where a module that was run from a user's file holds what it was made of."""
 
+FROM_FILE = "pruneboard_file_"
+"""How the names of such modules begin."""
+
 NAMES = {"backbone": r"[A-Za-z_][\w.-]*"}
 """What a name may look like, by decorator, where it need not be a word that the text form of a pruner can hold."""
 
@@ -61,10 +64,11 @@ def scan_file(
 ) -> list[Entry]:
     """The plugins a file declares at its top level, in order."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    except SyntaxError as error:
-        raise CatalogError(f"{path}:{error.lineno}: {error.msg}; the file is not valid Python") from error
-    except (OSError, UnicodeDecodeError) as error:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise CatalogError(f"{path}:{line}: {getattr(error, 'msg', error)}; the file is not valid Python") from error
+    except OSError as error:
         raise CatalogError(f"{path}: cannot be read: {error}") from error
     found = []
     for node in tree.body:
@@ -148,27 +152,38 @@ def load_file(path: Path) -> ModuleType:
     path = path.resolve()
     files = source.with_imports(path, path.parent)
     code = source.fingerprint(files, path.parent)
-    name = f"pruneboard_file_{path.stem}_{hashlib.sha256(f'{path} {code}'.encode()).hexdigest()[:12]}"
+    name = f"{FROM_FILE}{path.stem}_{hashlib.sha256(f'{path} {code}'.encode()).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise CatalogError("not a Python file")
-    for other, loaded in list(sys.modules.items()):  # what it imports beside it may have been edited too
-        if getattr(loaded, "__file__", None) and Path(str(loaded.__file__)) in files:
-            del sys.modules[other]
+    _forget_helpers([file for file in files if file != path])
     module = importlib.util.module_from_spec(spec)
     module.__dict__[FINGERPRINT] = code
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        # its text, not what Python keeps compiled of it: that is told apart by seconds and size, which an edit may keep
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
+        if source.fingerprint(source.with_imports(path, path.parent), path.parent) != code:
+            raise CatalogError("it was edited while it was read; run it again")
     except BaseException:
         del sys.modules[name]
         raise
     return module
 
 
-@functools.cache  # of a module that is loaded: what stands in its file later is not what runs
+def _forget_helpers(files: Collection[Path]) -> None:
+    """Let what a file imports beside it be read anew: it may have been edited since it was read last."""
+    for file in files:
+        Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
+    importlib.invalidate_caches()
+    for name, loaded in list(sys.modules.items()):
+        place = getattr(loaded, "__file__", None)
+        if place and not name.startswith(FROM_FILE) and Path(str(place)).resolve() in files:
+            del sys.modules[name]
+
+
 def code_of(module: str) -> str:
     """The fingerprint of a loaded module, with what it imports from its own folder or package."""
     loaded = sys.modules[module]
@@ -176,18 +191,31 @@ def code_of(module: str) -> str:
         return vars(loaded)[FINGERPRINT]
     if getattr(loaded, "__file__", None) is None:
         raise CatalogError(f"what {module} computes cannot be told from a file; write its methods into one")
-    file, package = Path(str(loaded.__file__)).resolve(), module.split(".")[0]
+    return _code_of_project(module) if module.split(".")[0] in source.PROJECT else _code_in_files(module)
+
+
+def _code_in_files(module: str) -> str:
+    file, package = Path(str(sys.modules[module].__file__)).resolve(), module.split(".")[0]
     depth = module.count(".") + (file.name == "__init__.py")
     root = file.parents[depth]
     packages = None if module == "__main__" else (package,)  # a script: what lies beside it belongs to it
     return source.fingerprint(source.with_imports(file, root, packages), root)
 
 
+_code_of_project = functools.cache(_code_in_files)
+"""Of this project's own modules: what stands in their files later is not what runs."""
+
+
 def code_of_class(cls: type) -> str:
     """The fingerprint of what a class computes: of its module, or of its own functions where these are in no file."""
     from . import live_code
 
-    return live_code.fingerprint(cls) if live_code.is_live(cls) else code_of(cls.__module__)
+    if live_code.is_live(cls):
+        return live_code.fingerprint(cls)
+    if FINGERPRINT in vars(sys.modules[cls.__module__]) or cls.__module__.split(".")[0] in source.PROJECT:
+        return code_of(cls.__module__)
+    # An ordinary module may have been reloaded, or edited and not reloaded: what stands in its file, and what runs.
+    return f"{code_of(cls.__module__)} {live_code.compiled(cls)}"
 
 
 @dataclass(frozen=True)

@@ -19,22 +19,34 @@ def fingerprint(files: Iterable[Path], root: Path) -> str:
     """One hash of some files below `root`, the same wherever that lies."""
     found = hashlib.sha256()
     for file in sorted(set(files)):
-        found.update(f"{file.relative_to(root).as_posix()} {syntax(_read(file))}\n".encode())
+        found.update(f"{file.relative_to(root).as_posix()} {_code(_read(file))}\n".encode())
     return f"sha256-{found.hexdigest()}"
 
 
+PROJECT = ("pruners", "harness", "leaderboard")
+"""This project's packages: never part of a user's file, also if that lies beside them in a checkout."""
+
+
 def with_imports(file: Path, root: Path, packages: Collection[str] | None = None) -> list[Path]:
-    """A file and all that it imports, directly or not, from below `root` (of `packages` there, if these are named)."""
+    """A file and all that it imports, directly or not, from below `root`: of `packages`, or all but this project's."""
     found, ahead = {file}, [file]
     while ahead:
         for name in _imported(ahead.pop(), root):
-            if packages is not None and name.split(".")[0] not in packages:
+            top = name.split(".")[0]
+            if top in PROJECT if packages is None else top not in packages:
                 continue
             for candidate in _files_of(name, root):
                 if candidate not in found:
                     found.add(candidate)
                     ahead.append(candidate)
     return sorted(found)
+
+
+def _code(source: bytes) -> str:
+    try:
+        return syntax(source)
+    except CatalogError:  # a file beside it that is not valid Python: whoever imports it will say so
+        return hashlib.sha256(source).hexdigest()
 
 
 def _read(file: Path) -> bytes:
@@ -53,9 +65,13 @@ def _files_of(name: str, root: Path) -> Iterator[Path]:
 
 
 def _imported(file: Path, root: Path) -> list[str]:
-    """Dotted names that a file imports, as seen from `root`."""
+    """Dotted names that a file imports, as seen from `root`; of one that is not valid Python none can be told."""
+    try:
+        tree = _tree(_read(file))
+    except CatalogError:
+        return []
     names = []
-    for node in ast.walk(_tree(_read(file))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -71,8 +87,8 @@ def _imported(file: Path, root: Path) -> list[str]:
 def _tree(source: bytes) -> ast.Module:
     try:
         return ast.parse(source)
-    except SyntaxError as error:
-        raise CatalogError(f"line {error.lineno}: {error.msg}; the file is not valid Python") from error
+    except (SyntaxError, ValueError) as error:
+        raise CatalogError(f"the file is not valid Python: {error}") from error
 
 
 @functools.lru_cache(maxsize=512)

@@ -79,9 +79,12 @@ def test_killed_at_random_moments_it_ends_byte_identical(tmp_path, tiny_backbone
     """SIGKILL, 20 times: a few shards into a run, and then between or during any step; then one run to the end."""
     backbone, benchmark = tiny_backbone(name), read_folder(benchmark_folder)
     whole = encode(backbone, benchmark, tmp_path / "whole", shard_pages=2, batch_size=2)
-    started = time.perf_counter()
-    os.waitpid(fork_encode(backbone, benchmark, tmp_path / "timed"), 0)
-    a_step = (time.perf_counter() - started) / (whole.manifest.shard_count + 1)
+    runs = []
+    for timed in ("first", "second", "third"):  # the quickest: another one may have waited for the machine
+        started = time.perf_counter()
+        os.waitpid(fork_encode(backbone, benchmark, tmp_path / timed), 0)
+        runs.append(time.perf_counter() - started)
+    a_step = min(runs) / (whole.manifest.shard_count + 1)
     folder = store_folder(tmp_path / "killed", backbone, benchmark, shard_pages=2)
 
     def shards_done() -> int:
@@ -97,7 +100,7 @@ def test_killed_at_random_moments_it_ends_byte_identical(tmp_path, tiny_backbone
             status = how if ended else None
             time.sleep(0.001)
         if status is None:
-            time.sleep(rng.uniform(0, 2 * a_step))
+            time.sleep(rng.uniform(0, a_step))
             os.kill(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
         kills += os.WIFSIGNALED(status)

@@ -1,6 +1,7 @@
 """Code is told apart by what it does, not by how it is written; and methods travel between processes with it."""
 
 import importlib
+import os
 import pickle
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from pruners import PruneBoardError, Window, catalogue, parse, prune, resolve, synthetic_page
-from pruners.core.plugins import code_of
+from pruners.core.plugins import code_of, load_file
 from pruners.core.source import fingerprint, with_imports
 from pruners.sap import with_window
 
@@ -129,7 +130,6 @@ def package_code(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, **f
         try:
             return code_of(module)
         finally:
-            code_of.cache_clear()
             for name in [name for name in sys.modules if name.startswith("some_package")]:
                 del sys.modules[name]
 
@@ -158,3 +158,40 @@ def test_a_method_that_stands_in_no_file_cannot_be_known(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "typed_in", types.ModuleType("typed_in"))
     with pytest.raises(PruneBoardError, match="what typed_in computes cannot be told from a file"):
         code_of("typed_in")
+
+
+def test_this_projects_packages_are_no_part_of_a_file_that_lies_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "pruners").mkdir()
+    (tmp_path / "pruners" / "__init__.py").write_text("")
+    (tmp_path / "mine.py").write_text("from pruners import scorer\nimport harness\n")
+    assert with_imports(tmp_path / "mine.py", tmp_path) == [tmp_path / "mine.py"]
+
+
+def test_an_edit_of_the_same_size_and_time_is_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python itself would run what it had compiled before."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.syspath_prepend(tmp_path)
+    file, helper = tmp_path / "sized.py", tmp_path / f"beside_{tmp_path.name}.py"
+    found = []
+    for value in (5, 7):
+        helper.write_text(f"H = {value}\n")
+        file.write_text(f"from {helper.stem} import H\nS = {value}\n")
+        for path in (file, helper):
+            os.utime(path, (1, 1))
+        module = load_file(file)
+        found.append((module.S, module.H))
+    assert found == [(5, 5), (7, 7)]
+
+
+def test_a_file_with_a_mark_before_its_text_is_read(tmp_path: Path) -> None:
+    (tmp_path / "spread.py").write_bytes(b"\xef\xbb\xbf" + SCORER.encode())
+    (method,) = resolve([str(tmp_path / "spread.py")])
+    assert str(method) == "spread"
+
+
+def test_a_broken_file_beside_is_named_by_whoever_imports_it(tmp_path: Path) -> None:
+    (tmp_path / f"broken_{tmp_path.name}.py").write_text("def (")
+    (tmp_path / "spread.py").write_text(
+        f"try:\n    import broken_{tmp_path.name}\nexcept Exception:\n    pass\n{SCORER}"
+    )
+    assert len(resolve([str(tmp_path / "spread.py")])) == 1

@@ -1,15 +1,22 @@
 """A result belongs to the code, the parameters and the calibration that made it: anything else is measured again."""
 
+import copy
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 from toy import write_data_set
 
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.evaluation.made_by import _state
 from harness.progress import quiet
 from harness.submissions.finished_run import Run
 from harness.submissions.schema import Origin
@@ -155,3 +162,89 @@ def test_a_run_of_an_earlier_release_is_not_submitted(world: World) -> None:
     choice = Choice(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
     with pytest.raises(PruneBoardError, match="is of an earlier release, which left no note of what measured mine"):
         list(make(Run(world.folder / "run"), choice))
+
+
+def test_changed_judgements_are_measured_again(world: World) -> None:
+    pages = world.folder / "pages"
+    shutil.copytree(Path(world.toy.benchmark) / "plain", pages / "plain")
+    world.toy = replace(world.toy, benchmark=str(pages))
+    shutil.rmtree(world.folder / "run")
+    world.evaluate()
+    _, before = world.again()
+    (file,) = (pages / "plain" / "qrels").glob("*.parquet")
+    judged = pq.read_table(file)
+    turned = pa.array(judged["corpus-id"].to_pylist()[::-1])
+    pq.write_table(judged.set_column(judged.column_names.index("corpus-id"), "corpus-id", turned), file)
+    written, after = world.again()
+    assert written >= {"mine", "eos", "docpruner", "full"}
+    assert "the relevance judgements changed since: measuring eos again" in world.said
+    assert after["eos"] != before["eos"]
+
+
+def test_a_method_that_fails_now_does_not_keep_its_figures_of_before(world: World) -> None:
+    learner = world.source.replace("from pruners import scorer", "from pruners import Scorer, learned, scorer")
+    learner = learner[: learner.index("@scorer")] + LEARNER
+    world.file.write_text(learner)
+    _, before = world.again()
+    assert "mine" in before
+    world.file.write_text(learner.replace("return self", "return 1 // 0"))
+    world.said.clear()
+    found = world.evaluate()
+    assert "failed with ZeroDivisionError" in found.failures["mine"]
+    assert "mine" not in {row["method"] for row in found.rows}, "its figures were of the code before"
+    assert {"eos", "docpruner"} <= {row["method"] for row in found.rows}, "the others are finished"
+
+
+LEARNER = """
+from dataclasses import dataclass
+
+
+@scorer("mine")
+@dataclass(frozen=True)
+class Mine(Scorer):
+    middle: object = learned()
+
+    def calibrate(self, pages, budgets):
+        return self
+
+    def score(self, page):
+        return SIGN * page.vectors.norm(dim=-1)
+"""
+
+
+def test_no_method_takes_the_name_of_the_full_model(world: World) -> None:
+    world.file.write_text(world.source.replace('@scorer("mine")', '@scorer("full")'))
+    with pytest.raises(PruneBoardError, match="'full' is what the unpruned index is called"):
+        world.evaluate()
+
+
+def test_a_file_may_import_another_that_is_evaluated_too(world: World) -> None:
+    variant = world.folder / f"variant_{world.folder.name}.py"
+    variant.write_text(world.source.replace("mine", "variant") + f"\nimport {world.file.stem}\n")
+    config = Config(
+        backbone=world.toy.backbone,
+        benchmark=world.toy.benchmark,
+        pruners=(str(world.file), str(variant)),
+        budgets=(0.2,),
+    )
+    found = evaluate(config, Places(world.toy.folder / "stores", world.folder / "both", 1), quiet)
+    assert {row["method"] for row in found.rows} == {"full", "mine", "variant"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (torch.tensor([2**24]), torch.tensor([2**24 + 1])),
+        (torch.tensor([1.0], dtype=torch.float64), torch.tensor([1.0 + 1e-12], dtype=torch.float64)),
+        (torch.tensor([1]), torch.tensor([True])),
+        ({"a": 1}, {"a": 2}),
+        ({"x", "y"}, {"x", "z"}),
+    ],
+)
+def test_learned_values_are_told_apart(one, other) -> None:
+    assert _state(one) != _state(other)
+    assert _state(one) == _state(copy.deepcopy(one))
+
+
+def test_a_number_of_numpy_is_the_number() -> None:
+    assert _state(np.float64(0.5)) == _state(0.5)

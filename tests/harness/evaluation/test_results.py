@@ -13,8 +13,8 @@ import torch
 
 from harness.backbones.contract import EncodedPage
 from harness.benchmarks.folder import Benchmark
-from harness.evaluation.methods import Method
-from harness.evaluation.results import FULL, Result, TaskEvaluator
+from harness.evaluation.methods import FULL, Method
+from harness.evaluation.results import Result, TaskEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import Job, PageScores, TaskScores, gather
 from harness.evaluation.summary import summarise

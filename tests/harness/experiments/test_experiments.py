@@ -213,6 +213,15 @@ def test_an_experiment_made_by_other_code_is_made_again(toy_lab: Lab) -> None:
     assert third.outcome is None
 
 
+def test_an_edited_method_of_ones_own_goes_into_another_folder(toy_world, tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("from pruners import scorer\n\n@scorer('own')\ndef own(page):\n    return page.vectors[:, 0]\n")
+    before = lab_of(toy_world, pruner=str(own)).folder
+    assert lab_of(toy_world, pruner=str(own)).folder == before
+    own.write_text(own.read_text().replace("return ", "return -"))
+    assert lab_of(toy_world, pruner=str(own)).folder != before
+
+
 def test_other_settings_go_into_another_folder(toy_world, toy_lab: Lab) -> None:
     assert lab_of(toy_world, pairs=19).folder != toy_lab.folder
     assert lab_of(toy_world, lambdas=(0.0, 1.0)).folder == toy_lab.folder

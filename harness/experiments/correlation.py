@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,11 @@ def sr_ndcg(lab: Lab) -> Outcome:
         for row in cells.data_sets
     ]
     usable = [row for row in rows if np.isfinite(row["retention"]) and np.isfinite(row["score_retention"])]
-    points = np.array([[row["score_retention"], row["retention"]] for row in usable])
-    clusters = np.array([row["data_set"] for row in usable])
-    facts: dict[str, Any] = {"points": len(points), "data_sets": len(set(clusters)), **_correlations(points, clusters)}
-    of_paper = np.array([row["in_paper"] for row in usable])
-    theirs = _correlations(points[of_paper], clusters[of_paper])
-    facts |= {"points_of_the_papers_methods": int(of_paper.sum())}
+    points, data_sets = points_of(usable), {row["data_set"] for row in usable}
+    facts: dict[str, Any] = {"points": len(points), "data_sets": len(data_sets), **correlations(usable)}
+    of_paper = [row for row in usable if row["in_paper"]]
+    theirs = correlations(of_paper)
+    facts |= {"points_of_the_papers_methods": len(of_paper)}
     facts |= {f"{name}_of_the_papers_methods": theirs[name] for name in ("pearson", "spearman")}
 
     def draw(figure: Figure) -> None:
@@ -61,19 +61,40 @@ def sr_ndcg(lab: Lab) -> Outcome:
     return Outcome(rows, columns, draw, facts)
 
 
-def _correlations(points: np.ndarray, clusters: np.ndarray) -> dict[str, Any]:
-    """Both coefficients, and 95 % intervals of a bootstrap over data sets (over points if there is one data set)."""
-    sets = [points[clusters == name] for name in dict.fromkeys(clusters)]
-    if len(sets) == 1:
-        sets = [point[None] for point in points]
+def correlations(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Both coefficients with 95 % intervals of a bootstrap that draws data sets within each backbone.
+
+    Points of one data set are not independent, so it is drawn whole. Where a backbone has one, its points are drawn.
+    """
+    strata: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        strata.setdefault(row.get("backbone", ""), {}).setdefault(row["data_set"], []).append(row)
+    sets = [list(own.values()) if len(own) > 1 else [[r] for r in next(iter(own.values()))] for own in strata.values()]
+    arrays = [[points_of(part) for part in own] for own in sets]
     rng = np.random.default_rng(42)
-    drawn = []
+    drawn: dict[str, list[float]] = {name: [] for name in MEASURES}
     for _ in range(RESAMPLES):
-        sample = np.concatenate([sets[i] for i in rng.integers(len(sets), size=len(sets))])
+        sample = np.concatenate([own[i] for own in arrays for i in rng.integers(len(own), size=len(own))])
         if np.ptp(sample, axis=0).min() > 0:
-            drawn.append((stats.pearsonr(*sample.T).statistic, stats.spearmanr(*sample.T).statistic))
+            for name, measure in MEASURES.items():
+                drawn[name].append(measure(sample))
     found: dict[str, Any] = {}
-    for i, (name, measure) in enumerate((("pearson", stats.pearsonr), ("spearman", stats.spearmanr))):
-        found[name] = float(measure(*points.T).statistic)
-        found[f"{name}_interval"] = [float(q) for q in np.quantile([d[i] for d in drawn], [0.025, 0.975])]
+    for name, values in drawn.items():
+        found[name] = MEASURES[name](points_of(rows))
+        found[f"{name}_interval"] = [float(q) for q in np.quantile(values, [0.025, 0.975])] if values else None
     return found
+
+
+def points_of(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    return np.array([[row["score_retention"], row["retention"]] for row in rows])
+
+
+def pearson(points: np.ndarray) -> float:
+    return float(np.corrcoef(points.T)[0, 1])
+
+
+def _spearman(points: np.ndarray) -> float:
+    return pearson(stats.rankdata(points, axis=0))
+
+
+MEASURES = {"pearson": pearson, "spearman": _spearman}

@@ -7,27 +7,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy import stats
 
 from harness import paper
 from harness.experiments import latex, printed
-from harness.experiments.correlation import RESAMPLES
+from harness.experiments.correlation import PAPER_POINTS, correlations, pearson, points_of
 from harness.experiments.figures import legend, looks, panels
 from harness.experiments.joint import Joint, Row, benchmarks_of, uneven, where
 from harness.experiments.outcome import Outcome
 
-PAPER_METHODS = ("docpruner", "random", "kmeans(renormalize=false)", "sap")
-
-
-def _pearson(points: np.ndarray) -> float:
-    return float(np.corrcoef(points.T)[0, 1])
-
-
-def _spearman(points: np.ndarray) -> float:
-    return _pearson(stats.rankdata(points, axis=0))
-
-
-MEASURES = {"pearson": _pearson, "spearman": _spearman}
+CLUSTER = "kmeans(renormalize=false)"
 
 
 def sr_ndcg(joint: Joint) -> Outcome:
@@ -39,7 +27,7 @@ def sr_ndcg(joint: Joint) -> Outcome:
     notes = uneven(rows)
     points = _printed_points(joint, rows)
     if points:
-        r, said = _measure("pearson", points), paper.printed()["sr_ndcg_pearson"]
+        r, said = pearson(points_of(points)), paper.printed()["sr_ndcg_pearson"]
         facts["the_papers_points"] = {"points": len(points), "pearson": r, **printed.beside(r, said)}
     else:
         notes.append("No comparison with the paper's r: it is over its three backbones on all of ViDoRe v1 and v2.")
@@ -73,52 +61,20 @@ def sr_ndcg(joint: Joint) -> Outcome:
     return Outcome(rows, columns, draw, facts, notes, latex.figure("sr-ndcg.png", caption=caption, label="sr-ndcg"))
 
 
-def correlations(rows: Sequence[Row]) -> dict[str, Any]:
-    """Both coefficients with 95 % intervals of a bootstrap that draws data sets within each backbone.
-
-    Points of one data set are not independent, so it is drawn whole. Where a backbone has one, its points are drawn.
-    """
-    strata: dict[str, dict[str, list[Row]]] = {}
-    for row in rows:
-        strata.setdefault(row["backbone"], {}).setdefault(row["data_set"], []).append(row)
-    sets = [list(own.values()) if len(own) > 1 else [[r] for r in next(iter(own.values()))] for own in strata.values()]
-    arrays = [[_points(part) for part in own] for own in sets]
-    rng = np.random.default_rng(42)
-    drawn: dict[str, list[float]] = {name: [] for name in MEASURES}
-    for _ in range(RESAMPLES):
-        sample = np.concatenate([own[i] for own in arrays for i in rng.integers(len(own), size=len(own))])
-        if np.ptp(sample, axis=0).min() > 0:
-            for name, measure in MEASURES.items():
-                drawn[name].append(measure(sample))
-    found: dict[str, Any] = {}
-    for name, values in drawn.items():
-        found[name] = _measure(name, rows)
-        found[f"{name}_interval"] = [float(q) for q in np.quantile(values, [0.025, 0.975])] if values else None
-    return found
-
-
 def _printed_points(joint: Joint, rows: Sequence[Row]) -> list[Row]:
     """Our points that the paper's pooled r is over, if all of them are there: three backbones, 14 data sets."""
     cards = {title: joint.card(title)["name"] for title in joint.backbones}
     methods = {row["method"] for row in rows}
-    cluster = "agglomerative" if PAPER_METHODS[2] not in methods else PAPER_METHODS[2]  # the paper calls both "Cluster"
+    cluster = CLUSTER if CLUSTER in methods else "agglomerative"  # the paper calls both "Cluster"
     wanted = {
-        (name, data_set, cluster if method == PAPER_METHODS[2] else method, budget)
+        (name, data_set, cluster if method == CLUSTER else method, budget)
         for name in paper.MODELS
         for data_set in printed.DATA_SETS
-        for method in PAPER_METHODS
+        for method in PAPER_POINTS
         for budget in (0.05, 0.10, 0.20)
     }
     found = {(cards[r["backbone"]], r["data_set"], r["method"], r["budget"]): r for r in rows}
     return [found[place] for place in sorted(wanted)] if wanted <= set(found) else []
-
-
-def _measure(name: str, rows: Sequence[Row]) -> float:
-    return MEASURES[name](_points(rows))
-
-
-def _points(rows: Sequence[Row]) -> np.ndarray:
-    return np.array([[row["score_retention"], row["retention"]] for row in rows])
 
 
 def _finite(row: Row) -> bool:

@@ -16,9 +16,9 @@ from test_latex import compiles
 
 from harness import paper
 from harness.cli import app
+from harness.experiments.correlation import correlations
 from harness.experiments.join import ITEMS, join
 from harness.experiments.joint import Joint
-from harness.experiments.joint_correlation import correlations
 from harness.experiments.joint_sources import read_sources
 from harness.experiments.lab import Lab, Settings
 from harness.experiments.outcome import Outcome

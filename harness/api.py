@@ -17,8 +17,8 @@ from harness.runs.results import Results
 
 if TYPE_CHECKING:
     from harness.backbones.contract import Backbone, Card
-    from harness.benchmarks.suite import Suite
-    from harness.calibration.saved import SavedWindow
+    from harness.benchmarks.benchmark import Benchmark
+    from harness.calibration.window_files import SavedWindow
     from harness.evaluation.config import Config
     from harness.progress import Progress
     from harness.store.reader import Store
@@ -64,7 +64,7 @@ def evaluate(
     built-in method. Methods that fail have their reason in `results.failures`; the others are finished.
     """
     from harness.encode import default_root
-    from harness.evaluation.evaluate import Places, run_name
+    from harness.evaluation.evaluate import RunPaths, run_name
     from harness.evaluation.evaluate import evaluate as run
     from harness.progress import quiet
 
@@ -87,7 +87,7 @@ def evaluate(
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
     wanted = Path(mteb_results) if mteb_results else None
-    places = Places(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, wanted)
+    places = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, wanted)
     found = run(chosen, places, progress or quiet, say or _nobody, own)
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
@@ -114,11 +114,11 @@ def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) 
     return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
 
 
-def load_benchmark(name: str) -> Suite:
-    """A benchmark by name (`minidocs`, `vidore-v2`, a task of MTEB) or folder: its data sets are `.tasks`."""
-    from harness.benchmarks.suite import load_suite
+def load_benchmark(name: str) -> Benchmark:
+    """A benchmark by name (`minidocs`, `vidore-v2`, a task of MTEB) or folder: its data sets are `.data_sets`."""
+    from harness.benchmarks.benchmark import load_benchmark
 
-    return load_suite(name)
+    return load_benchmark(name)
 
 
 def load_backbone(
@@ -133,7 +133,7 @@ def load_backbone(
 
 def encode(
     backbone: Backbone | str = "nano",
-    benchmark: Suite | str = "minidocs",
+    benchmark: Benchmark | str = "minidocs",
     *,
     store: Path | str | None = None,
     device: str | None = None,
@@ -152,7 +152,7 @@ def encode(
     from harness.progress import quiet
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
-    suite = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
+    pages = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
     if attention_from is not None:
         from harness.backbones.attention_source import with_attention_from
 
@@ -161,7 +161,7 @@ def encode(
     root = Path(store) if store else default_root()
     more: dict[str, Any] = {"vector_dtype": vectors, "batch_size": batch_size, "repair": repair}
     more |= {"progress": progress or quiet, "say": say or _nobody}
-    return {task.name: run(loaded, task, root, **more) for task in suite.tasks}
+    return {data_set.name: run(loaded, data_set, root, **more) for data_set in pages.data_sets}
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
 from harness.backbones.made_with import made_with
 from harness.benchmarks.content import image_hash, text_hash
+from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
-from harness.benchmarks.folder import Benchmark
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
@@ -35,7 +35,7 @@ def default_root() -> Path:
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "pruneboard" / "stores"
 
 
-def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
+def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies; so
     do the code and the libraries that encode.
     """
@@ -47,7 +47,7 @@ def identity_of(backbone: Backbone, benchmark: Benchmark) -> dict[str, Any]:
 
 
 def store_folder(
-    root: Path, backbone: Backbone, benchmark: Benchmark, vector_dtype: str = "float16", shard_pages: int = SHARD_PAGES
+    root: Path, backbone: Backbone, benchmark: DataSet, vector_dtype: str = "float16", shard_pages: int = SHARD_PAGES
 ) -> Path:
     """The folder of the store that `encode` would make."""
     identity = identity_of(backbone, benchmark)
@@ -55,7 +55,7 @@ def store_folder(
     return root / f"{_word(backbone.card.name)}--{_word(benchmark.name)}--{key}"
 
 
-def is_encoded(backbone: Backbone, benchmark: Benchmark, root: Path) -> bool:
+def is_encoded(backbone: Backbone, benchmark: DataSet, root: Path) -> bool:
     """Whether `encode` would find all of it there."""
     folder = store_folder(root, backbone, benchmark)
     return (folder / MANIFEST).is_file() and read_manifest(folder).complete
@@ -63,7 +63,7 @@ def is_encoded(backbone: Backbone, benchmark: Benchmark, root: Path) -> bool:
 
 def encode(
     backbone: Backbone,
-    benchmark: Benchmark,
+    benchmark: DataSet,
     root: Path,
     *,
     vector_dtype: str = "float16",
@@ -122,7 +122,7 @@ PageReader = Callable[[int], tuple[Any, Callable[[], str]]]
 """The page at an index as the backbone wants it, and a function that hashes what was read."""
 
 
-def page_reader(backbone: Backbone, benchmark: Benchmark) -> PageReader:
+def page_reader(backbone: Backbone, benchmark: DataSet) -> PageReader:
     """Images for visual backbones, texts for those that read text; a benchmark that has none is refused."""
     if backbone.card.kind != TEXT_TOKENS:
 
@@ -173,7 +173,7 @@ def _encode_shard(
         advance(len(encoded))
 
 
-def _encode_queries(writer: StoreWriter, backbone: Backbone, benchmark: Benchmark, progress: Progress) -> None:
+def _encode_queries(writer: StoreWriter, backbone: Backbone, benchmark: DataSet, progress: Progress) -> None:
     ids, texts = list(benchmark.queries), list(benchmark.queries.values())
     vectors: list[torch.Tensor] = []
     with progress(f"{benchmark.name}: encode queries", total=len(ids), done=0) as advance:
@@ -183,7 +183,7 @@ def _encode_queries(writer: StoreWriter, backbone: Backbone, benchmark: Benchmar
     writer.add_queries(ids, vectors)
 
 
-def _made_with_others(root: Path, backbone: Backbone, benchmark: Benchmark) -> Iterator[str]:
+def _made_with_others(root: Path, backbone: Backbone, benchmark: DataSet) -> Iterator[str]:
     """A sentence for each finished store that differs only in what it was made with, the newest last."""
     wanted = identity_of(backbone, benchmark)
     ours = wanted.pop("made_with")
@@ -253,7 +253,7 @@ def _shard_spans(wanted: list[str], writer: StoreWriter) -> list[tuple[int, int]
 
 
 def _about(
-    folder: Path, backbone: Backbone, benchmark: Benchmark, read: PageReader, batch_size: int | None
+    folder: Path, backbone: Backbone, benchmark: DataSet, read: PageReader, batch_size: int | None
 ) -> dict[str, Any]:
     """What a person wants to know. The batch size is kept so that an interrupted run goes on with the same one."""
     if (folder / MANIFEST).is_file():

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.submissions.official import Check, compare_with_mteb
-from harness.submissions.schema import Backbone
+from harness.submissions.schema import BackboneFacts
 from leaderboard.rows import known
-from leaderboard.text import file_name
 from leaderboard.views import View
+from leaderboard.words import file_name
 
 WIDTH, HEIGHT, EDGE = 640, 240, 60
 
@@ -49,7 +49,7 @@ class FullModel:
 @dataclass(frozen=True)
 class BackbonePage:
     name: str
-    cards: tuple[Backbone, ...]
+    cards: tuple[BackboneFacts, ...]
     views: tuple[View, ...]
     curve: Curve | None
     full: tuple[FullModel, ...]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare, tie_groups
-from harness.submissions.entry import Entry
+from harness.submissions.entry import CheckedSubmission
 from harness.submissions.rows import Scores
 from leaderboard.headline import weights
 from leaderboard.rows import FULL
@@ -28,7 +28,7 @@ Strata = tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredScores:
     """Per-query NDCG@5 of a submission: `values[budget]`, one array a stratum."""
 
     strata: Strata
@@ -76,7 +76,7 @@ class Resampled:
         return Resampled({(s, FULL): i for i, s in enumerate(names)}, area, self.resamples)
 
 
-def measured(entry: Entry, budgets: Sequence[float]) -> Measured | None:
+def measured(entry: CheckedSubmission, budgets: Sequence[float]) -> MeasuredScores | None:
     """Per-query figures of a submission; none if it has none, or not for the full model."""
     if entry.scores is None:
         return None
@@ -87,14 +87,14 @@ def measured(entry: Entry, budgets: Sequence[float]) -> Measured | None:
         return None
     strata = _strata(by_budget[FULL])
     same = [b for b in (FULL, *budgets) if b in by_budget and _strata(by_budget[b]) == strata]
-    return Measured(strata, {b: [scores.values for scores in by_budget[b].values()] for b in same})
+    return MeasuredScores(strata, {b: [scores.values for scores in by_budget[b].values()] for b in same})
 
 
 def _strata(found: Mapping[tuple[str, str], Scores]) -> Strata:
     return tuple((*key, scores.queries) for key, scores in found.items())
 
 
-def resample(entries: Sequence[Measured | None], names: Sequence[str], most: int = RESAMPLES) -> Resampled | None:
+def resample(entries: Sequence[MeasuredScores | None], names: Sequence[str], most: int = RESAMPLES) -> Resampled | None:
     """Bootstrap every cell over the data sets `names`, of the submissions that have the queries most of them have."""
     known = {i: entry for i, entry in enumerate(entries) if entry is not None}
     counted = Counter(entry.strata for entry in known.values()).most_common(1)
@@ -114,7 +114,7 @@ def resample(entries: Sequence[Measured | None], names: Sequence[str], most: int
     return Resampled({cell: at for at, cell in enumerate(cells)}, _side_by_side(comparisons), resamples)
 
 
-def _arrays(members: Sequence[Measured], strata: Strata, names: Sequence[str]) -> list[list[np.ndarray]]:
+def _arrays(members: Sequence[MeasuredScores], strata: Strata, names: Sequence[str]) -> list[list[np.ndarray]]:
     """For each data set and language `[cells + 1, queries]`, the full model last."""
     by_name: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for s, (name, _, _) in enumerate(strata):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from leaderboard.rows import Row
-from leaderboard.text import NONE, fixed, percent
 from leaderboard.views import Line, View
+from leaderboard.words import NONE, fixed, percent
 
 Show = Callable[[Line, Row], str]
 

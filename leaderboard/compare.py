@@ -14,8 +14,8 @@ from typing import Any
 from harness.metrics.uncertainty import RESAMPLES, Interval
 from leaderboard.bootstrap import Resampled, resample
 from leaderboard.heat import short_name
-from leaderboard.text import budget_name
 from leaderboard.views import Line, View
+from leaderboard.words import budget_name
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 STEPS = (0.02, 0.05, 0.1, 0.2)

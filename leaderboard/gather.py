@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.submissions import pinned
-from harness.submissions.entry import Entry, read_model
+from harness.submissions.entry import CheckedSubmission, read_model
 from harness.submissions.load import load
 from harness.submissions.problems import Problem
 from harness.submissions.rows import scores_of
-from harness.submissions.schema import Benchmark, Origin
+from harness.submissions.schema import BenchmarkFacts, Origin
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
-    from harness.submissions.finished_run import Run
+    from harness.submissions.finished_run import FinishedRun
 
 PREVIEW = "a local run, not submitted"
 
@@ -27,8 +27,8 @@ PREVIEW = "a local run, not submitted"
 class Gathered:
     """Entries, the benchmarks they are measured against, and why others were left out."""
 
-    entries: list[Entry]
-    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+    entries: list[CheckedSubmission]
+    benchmarks: dict[str, BenchmarkFacts] = field(default_factory=dict)
     """As pinned; a benchmark that is not there is what its submissions say it is."""
     left_out: list[Problem] = field(default_factory=list)
 
@@ -37,9 +37,9 @@ def gather(submissions: Path | None, runs: Sequence[Path]) -> Gathered:
     """All valid submissions of a folder, if there is one, and those that the runs would make."""
     found = _submitted(submissions) if submissions else Gathered([])
     for folder in _run_folders(runs):
-        from harness.submissions.finished_run import Run  # needs torch, submissions do not
+        from harness.submissions.finished_run import FinishedRun  # needs torch, submissions do not
 
-        run = Run(folder)
+        run = FinishedRun(folder)
         benchmark = run.pinned().benchmark
         found.benchmarks.setdefault(benchmark.name, benchmark)
         found.entries.extend(_preview(folder, run))
@@ -53,7 +53,7 @@ def _submitted(folder: Path) -> Gathered:
     benchmarks = {}
     for name in sorted({entry.submission.benchmark.name for entry in report.entries}):
         if (file := folder / name / pinned.FILE).is_file():
-            benchmarks[name] = read_model(file, Benchmark)
+            benchmarks[name] = read_model(file, BenchmarkFacts)
     errors = [problem for problem in report.problems if problem.level == "error"]
     return Gathered(list(report.entries), benchmarks, errors)
 
@@ -67,14 +67,14 @@ def _run_folders(paths: Sequence[Path]) -> Iterator[Path]:
         yield from found
 
 
-def _preview(folder: Path, run: Run) -> Iterator[Entry]:
+def _preview(folder: Path, run: FinishedRun) -> Iterator[CheckedSubmission]:
     """A run's methods as they would look if submitted; dated by its configuration, so that a rebuild is the same."""
     import pandas as pd
 
-    from harness.submissions.submit import Choice, make
+    from harness.submissions.submit import WantedMethods, make
 
     changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, UTC)
     origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
-    for made in make(run, Choice(origin)):
+    for made in make(run, WantedMethods(origin)):
         scores = scores_of(pd.read_parquet(io.BytesIO(made.per_query)))
-        yield Entry(folder / f"{made.submission.id}.json", made.submission, scores, "self-reported")
+        yield CheckedSubmission(folder / f"{made.submission.id}.json", made.submission, scores, "self-reported")

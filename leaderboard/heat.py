@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leaderboard.text import fixed
 from leaderboard.views import Line, View
+from leaderboard.words import fixed
 
 STEPS = (50.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.05)
 """Steps get finer towards 100, where methods differ; the last begins above what rounds to 100.0."""

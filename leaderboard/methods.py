@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from harness.submissions.entry import Entry
+from harness.submissions.entry import CheckedSubmission
 from leaderboard.rows import Row
-from leaderboard.text import budget_name, file_name, fixed, titled
 from leaderboard.views import Line, View
+from leaderboard.words import budget_name, file_name, fixed, titled
 from pruners.core.budget import STANDARD
 from pruners.core.catalog import catalogue, formula, kind, words
 
@@ -48,7 +48,7 @@ class MethodPage:
         return file_name(self.name)
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> CheckedSubmission:
         """The latest submission that measured it, else the latest: it says most of how the method was run."""
         entries = [line.entry for _, line in self.results]
         return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))
@@ -103,7 +103,7 @@ def facts(text: str) -> Facts | None:
     return Facts(kind(entry), tuple(words(entry)), tuple(formula(entry)), entry.parameters, needs, paper)
 
 
-def command(entry: Entry) -> str | None:
+def command(entry: CheckedSubmission) -> str | None:
     """The command that measures it again; none for a method that this project does not hold, or a paper's figures.
 
     It is meant to be copied into a shell, so nothing but plain expressions of built-in methods is ever offered.

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from harness.commands.evaluate import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
-from leaderboard import compare, heat, plot, text
+from leaderboard import compare, heat, plot, words
 from leaderboard.backbones import backbone_pages
 from leaderboard.columns import COLUMNS, columns_of
 from leaderboard.headline import weights
@@ -45,14 +45,14 @@ def environment(base_url: str | None) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     env.filters |= {
-        "fixed": text.fixed,
-        "percent": text.percent,
-        "budget": text.budget_name,
-        "short": text.short,
-        "file": text.file_name,
-        "link": text.web_link,
-        "formula": text.formula,
-        "titled": text.titled,
+        "fixed": words.fixed,
+        "percent": words.percent,
+        "budget": words.budget_name,
+        "short": words.short,
+        "file": words.file_name,
+        "link": words.web_link,
+        "formula": words.formula,
+        "titled": words.titled,
         "short_set": heat.short_name,
     }
     env.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
@@ -149,7 +149,7 @@ def rules() -> dict[str, Any]:
         "resamples": f"{uncertainty.RESAMPLES:,}",
         "level": f"{100 * uncertainty.LEVEL:g} %",
         "cutoffs": ", ".join(map(str, CUTOFFS)),
-        "shares": [text.fixed(100 * share, 1) for share in weights()],
+        "shares": [words.fixed(100 * share, 1) for share in weights()],
         "steps": heat.legend(),
         "columns": COLUMNS,
     }

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leaderboard.rows import Row
-from leaderboard.text import file_name
 from leaderboard.views import View
+from leaderboard.words import file_name
 
 COLOURS, MARKERS = 7, 9  # no common divisor, so 63 lines differ in one or the other
 MOST = 40

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
-from harness.submissions.entry import Entry
-from harness.submissions.schema import Benchmark, Cell, Track
+from harness.submissions.entry import CheckedSubmission
+from harness.submissions.schema import BenchmarkFacts, Cell, Track
 from pruners.core.budget import drifted
 
 FULL = 1.0
@@ -28,7 +28,7 @@ Languages = Mapping[str, frozenset[str]]
 """data set -> the languages a complete row has of it; empty where one figure stands for all."""
 
 
-class Figures(NamedTuple):
+class RowFigures(NamedTuple):
     """One data set at one budget, languages averaged; NaN where a submission does not say."""
 
     ndcg_1: float
@@ -52,7 +52,7 @@ class Row:
     """One submission at one budget. Averages are there only if every data set is."""
 
     budget: float
-    data_sets: Mapping[str, Figures]
+    data_sets: Mapping[str, RowFigures]
     expected: int
     ndcg: Mapping[str, float] = field(default_factory=dict)
     retention: float | None = None
@@ -84,7 +84,7 @@ class Row:
         return len(self.data_sets) == self.expected
 
 
-def expected_languages(entries: Sequence[Entry], pinned: Benchmark | None = None) -> Languages:
+def expected_languages(entries: Sequence[CheckedSubmission], pinned: BenchmarkFacts | None = None) -> Languages:
     """What a complete row has: the pinned data sets and languages, else all that any submission names."""
     if pinned is not None:
         return {data_set.name: frozenset(data_set.languages) for data_set in pinned.data_sets}
@@ -97,11 +97,11 @@ def expected_languages(entries: Sequence[Entry], pinned: Benchmark | None = None
     return {name: frozenset(found[name]) for name in sorted(found)}
 
 
-def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
+def make_row(entry: CheckedSubmission, budget: float, expected: Languages) -> Row:
     """The row of a submission at a budget."""
     cells = _by_data_set(entry, budget)
     found = {
-        name: Figures(*_mean_of_languages([_of_cell(cell) for cell in cells[name]]))
+        name: RowFigures(*_mean_of_languages([_of_cell(cell) for cell in cells[name]]))
         for name, languages in expected.items()
         if _whole(entry, cells.get(name, ()), languages)
     }
@@ -109,7 +109,7 @@ def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
     row = Row(budget, found, len(expected))
     if not row.complete:
         return replace(row, quoted=_quoted(entry, cells) if not found else None)
-    mean = Figures(*benchmark_mean(list(found.values())))
+    mean = RowFigures(*benchmark_mean(list(found.values())))
     return replace(
         row,
         ndcg={k: value for k in CUTOFFS if (value := known(mean.ndcg(k))) is not None},
@@ -124,7 +124,7 @@ def make_row(entry: Entry, budget: float, expected: Languages) -> Row:
     )
 
 
-def _quoted(entry: Entry, cells: Mapping[str, Sequence[Cell]]) -> float | None:
+def _quoted(entry: CheckedSubmission, cells: Mapping[str, Sequence[Cell]]) -> float | None:
     """The only figure that a paper gives, if it is of no data set of the benchmark."""
     values = [cell.retention for found in cells.values() for cell in found]
     return values[0] if entry.status == "reported" and len(values) == 1 else None
@@ -145,7 +145,7 @@ def part_of(benchmark: str, data_set: str) -> str | None:
     return None
 
 
-def _by_data_set(entry: Entry, budget: float) -> dict[str, list[Cell]]:
+def _by_data_set(entry: CheckedSubmission, budget: float) -> dict[str, list[Cell]]:
     found: dict[str, list[Cell]] = {}
     for cell in entry.submission.cells:
         if cell.budget == budget:
@@ -153,13 +153,13 @@ def _by_data_set(entry: Entry, budget: float) -> dict[str, list[Cell]]:
     return found
 
 
-def _whole(entry: Entry, cells: Sequence[Cell], expected: frozenset[str]) -> bool:
+def _whole(entry: CheckedSubmission, cells: Sequence[Cell], expected: frozenset[str]) -> bool:
     """Whether every language is there. Papers print the mean over languages: one figure then stands for all."""
     have = {cell.language for cell in cells}
     return have == (expected or {""}) or (entry.status == "reported" and have == {""})
 
 
-def _with_retention(found: Mapping[str, Figures], full: Mapping[str, Sequence[Cell]]) -> dict[str, Figures]:
+def _with_retention(found: Mapping[str, RowFigures], full: Mapping[str, Sequence[Cell]]) -> dict[str, RowFigures]:
     """Retention as printed, where the NDCG beside it is rounded; else relative to the full model's cells."""
     upper = [_ndcg_5(full[name]) if name in full else math.nan for name in found]
     derived = retention([figures.ndcg_5 for figures in found.values()], upper).tolist()
@@ -174,7 +174,7 @@ def _ndcg_5(cells: Sequence[Cell]) -> float:
 
 
 def _of_cell(cell: Cell) -> tuple[float, ...]:
-    """The fields of `Figures`; NaN where a cell has none."""
+    """The fields of `RowFigures`; NaN where a cell has none."""
     ndcg = (cell.ndcg.get("1"), cell.ndcg.get("5"), cell.ndcg.get("10"), cell.ndcg.get("50"), cell.ndcg.get("100"))
     size = (cell.realised, cell.vectors_per_page, cell.bytes_per_page, cell.prune_ms)
     return tuple(math.nan if v is None else v for v in (*ndcg, cell.retention, cell.score_retention, *size))
@@ -184,7 +184,7 @@ def _mean_of_languages(cells: Sequence[tuple[float, ...]]) -> Iterable[float]:
     return cells[0] if len(cells) == 1 else data_set_mean(cells)
 
 
-def _parts(benchmark: str, found: Mapping[str, Figures]) -> dict[str, float]:
+def _parts(benchmark: str, found: Mapping[str, RowFigures]) -> dict[str, float]:
     parts = {}
     for part in PARTS:
         inside = [figures.retention for name, figures in found.items() if part_of(benchmark, name) == part]

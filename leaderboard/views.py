@@ -12,12 +12,12 @@ from functools import cached_property
 
 from harness.metrics.uncertainty import Interval
 from harness.progress import Advance
-from harness.submissions.entry import Entry
-from harness.submissions.schema import Benchmark, Method
+from harness.submissions.entry import CheckedSubmission
+from harness.submissions.schema import BenchmarkFacts, MethodFacts
 from leaderboard import headline
-from leaderboard.bootstrap import Measured, Resampled, measured, resample
+from leaderboard.bootstrap import MeasuredScores, Resampled, measured, resample
 from leaderboard.rows import FULL, PARTS, UNRANKED, Languages, Row, expected_languages, make_row
-from leaderboard.text import file_name
+from leaderboard.words import file_name
 from pruners.core.budget import STANDARD
 
 
@@ -25,16 +25,16 @@ from pruners.core.budget import STANDARD
 class Line:
     """A submission in a view: a row a budget, and its headline over budgets."""
 
-    entry: Entry
+    entry: CheckedSubmission
     rows: dict[float, Row]
     full: Row
-    measured: Measured | None = None
+    measured: MeasuredScores | None = None
     area: float | None = None
     area_interval: Interval | None = None
     area_rank: int | None = None
 
     @property
-    def method(self) -> Method:
+    def method(self) -> MethodFacts:
         return self.entry.submission.method
 
     @property
@@ -89,11 +89,13 @@ class View:
 
 
 def make_views(
-    entries: Iterable[Entry], pinned: Mapping[str, Benchmark] | None = None, advance: Advance = lambda count: None
+    entries: Iterable[CheckedSubmission],
+    pinned: Mapping[str, BenchmarkFacts] | None = None,
+    advance: Advance = lambda count: None,
 ) -> list[View]:
     """All views, real backbones first. What a complete row has is a matter of the benchmark, over all backbones."""
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    by_benchmark: dict[str, list[Entry]] = {}
+    groups: dict[tuple[str, str, str], list[CheckedSubmission]] = {}
+    by_benchmark: dict[str, list[CheckedSubmission]] = {}
     for entry in entries:
         s = entry.submission
         groups.setdefault((s.benchmark.name, s.backbone.kind, s.backbone.name), []).append(entry)
@@ -107,7 +109,7 @@ def make_views(
     return _with_siblings(views)
 
 
-def _view(benchmark: str, kind: str, backbone: str, entries: Sequence[Entry], expected: Languages) -> View:
+def _view(benchmark: str, kind: str, backbone: str, entries: Sequence[CheckedSubmission], expected: Languages) -> View:
     budgets = tuple(sorted({c.budget for e in entries for c in e.submission.cells if c.budget < FULL}))
     lines = [_line(entry, budgets, expected) for entry in entries]
     found = resample([line.measured for line in lines], tuple(expected))
@@ -118,7 +120,7 @@ def _view(benchmark: str, kind: str, backbone: str, entries: Sequence[Entry], ex
     return View(benchmark, backbone, kind, tuple(expected), budgets, tuple(lines), found.resamples if found else None)
 
 
-def _line(entry: Entry, budgets: Sequence[float], expected: Languages) -> Line:
+def _line(entry: CheckedSubmission, budgets: Sequence[float], expected: Languages) -> Line:
     have = {cell.budget for cell in entry.submission.cells}
     rows = {budget: make_row(entry, budget, expected) for budget in budgets if budget in have}
     whole = bool(rows) and all(row.complete for row in rows.values()) and entry.status != "reported"

@@ -21,7 +21,7 @@ _HOMES = {
     "errors": ("PruneBoardError", "PrunerError"),
     "page": ("SIGNALS", "Page", "Window"),
     "pruned": ("Pruned",),
-    "proving": ("check_contract", "synthetic_page"),
+    "proof": ("check_contract", "synthetic_page"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -32,8 +32,8 @@ from .core.errors import PrunerError as PrunerError
 from .core.page import SIGNALS as SIGNALS
 from .core.page import Page as Page
 from .core.page import Window as Window
-from .core.proving import check_contract as check_contract
-from .core.proving import synthetic_page as synthetic_page
+from .core.proof import check_contract as check_contract
+from .core.proof import synthetic_page as synthetic_page
 from .core.pruned import Pruned as Pruned
 from .coverage import kcenter as kcenter
 from .eos import docpruner as docpruner

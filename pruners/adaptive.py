@@ -16,7 +16,7 @@ import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, learned, pruner
 from pruners.core.apply import SEED
-from pruners.core.given import Given
+from pruners.core.context import PruneContext
 
 
 @pruner("adaptive", output="subset", budget="adaptive", paper="Yan et al. 2025, DocPruner, arXiv 2509.23883")
@@ -43,13 +43,15 @@ class Adaptive(Pruner):
             return self
         if not pages:
             raise PruneBoardError(f"{self} needs at least one calibration page")
-        z = np.concatenate([zscores(self.of.ranked(page, Given(page.id, SEED, 0))[0], self.clip) for page in pages])
+        z = np.concatenate(
+            [zscores(self.of.ranked(page, PruneContext(page.id, SEED, 0))[0], self.clip) for page in pages]
+        )
         quantiles = np.quantile(z, [1 - budget for budget in budgets])
         # γ = 1 keeps everything; the smallest z-score itself would fail the strict comparison with its own quantile
         found = {b: -np.inf if b == 1 else float(q) for b, q in zip(budgets, quantiles, strict=True)}
         return self.replace(thresholds=found)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
         scores, order = self.of.ranked(page, given)
         z = zscores(scores, self.clip)
         # a page always keeps its best patch, so that it can be found at all

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer
-from pruners.core.given import Given
+from pruners.core.context import PruneContext
 from pruners.core.rows import first_highest, unit_rows
 from pruners.eos import eos
 
@@ -47,7 +47,7 @@ class AttentionFarthest(Pruner):
     def __post_init__(self) -> None:
         _check_share("alpha", self.alpha)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
         scores, ranked = self.by.ranked(page, given)
         attention = (scores - scores.min().clamp_max(0)).float().numpy()  # attention is >= 0; other scores are shifted
         distance = _distances(page.vectors.numpy()) ** np.float32(1 - self.alpha)
@@ -70,7 +70,7 @@ class MaximalMarginalRelevance(Pruner):
     def __post_init__(self) -> None:
         _check_share("weight", self.weight)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
         scores, ranked = self.by.ranked(page, given)
         span = (scores.max() - scores.min()).clamp_min(torch.finfo(scores.dtype).tiny)
         attention = ((scores - scores.min()) / span).float().numpy()  # on distance's own scale, 0 to 1

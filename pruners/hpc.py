@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
 from pruners.core.apply import SEED
-from pruners.core.given import Given
+from pruners.core.context import PruneContext
 from pruners.core.rows import add_rows
 from pruners.eos import eos
 
@@ -65,7 +65,7 @@ class Hpc(Pruner):
             centres = torch.from_numpy(learn_codebook(vectors.numpy(), self.codes, np.random.default_rng(SEED)))
         return self.replace(codebook=centres.half().float())  # as an index stores it
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
         if self.codebook is None:
             raise PruneBoardError("it has no codebook yet; call calibrate(pages, budgets) first")
         _, order = self.by.ranked(page, given)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner
 from pruners.core import trees
-from pruners.core.given import Given
+from pruners.core.context import PruneContext
 from pruners.core.groups import group
 from pruners.eos import docpruner
 
@@ -50,7 +50,7 @@ class Merge(Pruner):
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Merge:
         return self.replace(after=self.after.calibrate(pages, self._first(budgets)))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
         kept = self.after.prune(page, self._first(budgets), given)
         assert isinstance(kept, Subset)
         parts = []

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness.minidocs.pinned import DATA, write_all
+from harness.minidocs.files import DATA, write_all
 from harness.minidocs.sheet import contact_sheet
 
 

@@ -21,7 +21,16 @@ from harness.submissions import pinned
 from harness.submissions.entry import FOLDER, submission_path
 from harness.submissions.identity import with_id
 from harness.submissions.manifest import expected
-from harness.submissions.schema import Backbone, Benchmark, Cell, DataSet, Method, Origin, Submission, Track
+from harness.submissions.schema import (
+    BackboneFacts,
+    BenchmarkFacts,
+    Cell,
+    DataSetFacts,
+    MethodFacts,
+    Origin,
+    Submission,
+    Track,
+)
 from harness.submissions.write import to_json
 
 BENCHMARKS = {theirs: ours for ours, theirs in printed.BENCHMARKS.items()}
@@ -70,13 +79,13 @@ def sap_paper() -> Iterator[Submission]:
                 wanted = (model, benchmark, method)
                 found = [row for row in rows if (row["model"], row["benchmark"], row["method"]) == wanted]
                 cells = [*_full(found), *map(_cell, found)]
-                data_sets = tuple(DataSet(name=ds) for ds in dict.fromkeys(cell.data_set for cell in cells))
+                data_sets = tuple(DataSetFacts(name=ds) for ds in dict.fromkeys(cell.data_set for cell in cells))
                 slug, expression, title, track, adaptive = METHODS[method]
                 yield _reported(
                     SAP,
-                    Benchmark(name=name, data_sets=data_sets),
+                    BenchmarkFacts(name=name, data_sets=data_sets),
                     _backbone(backbone),
-                    Method(name=slug, expression=expression, title=title, track=track, adaptive=adaptive),
+                    MethodFacts(name=slug, expression=expression, title=title, track=track, adaptive=adaptive),
                     cells,
                 )
 
@@ -87,13 +96,13 @@ def light_colpali() -> Iterator[Submission]:
             Cell(data_set=LIGHT_SET, budget=budget, ndcg={"5": ndcg}, retention=row[factor])
             for (factor, budget), ndcg in zip(LIGHT_BUDGETS.items(), LIGHT_NDCG[row["model"]], strict=True)
         ]
-        method = Method(
+        method = MethodFacts(
             name="light-colpali",
             expression="Light-ColPali",
             title="Light-ColPali: token merging with fine-tuning, as reported",
             track=Track.trained,
         )
-        benchmark = Benchmark(name="vidore-v1", data_sets=(DataSet(name=LIGHT_SET),))
+        benchmark = BenchmarkFacts(name="vidore-v1", data_sets=(DataSetFacts(name=LIGHT_SET),))
         yield _reported(LIGHT, benchmark, _backbone(row["model"]), method, cells)
 
 
@@ -113,12 +122,12 @@ def _cell(row: dict[str, Any]) -> Cell:
     )
 
 
-def _backbone(name: str) -> Backbone:
-    return Backbone(name=name, checkpoint=paper.CHECKPOINTS[name], layers=LAYERS[paper.MODELS[name]])
+def _backbone(name: str) -> BackboneFacts:
+    return BackboneFacts(name=name, checkpoint=paper.CHECKPOINTS[name], layers=LAYERS[paper.MODELS[name]])
 
 
 def _reported(
-    origin: Origin, benchmark: Benchmark, backbone: Backbone, method: Method, cells: Sequence[Cell]
+    origin: Origin, benchmark: BenchmarkFacts, backbone: BackboneFacts, method: MethodFacts, cells: Sequence[Cell]
 ) -> Submission:
     return with_id(
         Submission(
@@ -142,7 +151,7 @@ def main() -> None:
         home, known = folder / name / pinned.FILE, expected(name)
         if not home.exists() and known is not None:  # whoever measures adds hashes to it
             home.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(home, to_json(Benchmark(name=name, data_sets=tuple(known.values()))))
+            write_atomically(home, to_json(BenchmarkFacts(name=name, data_sets=tuple(known.values()))))
     written = [*sap_paper(), *light_colpali()]
     for submission in written:
         path = folder / submission_path(submission)

@@ -14,9 +14,9 @@ import typer
 
 from harness.nano.card import write_card
 from harness.nano.checkpoint import BASE, FOLDER
-from harness.nano.training import Settings, train
+from harness.nano.training import TrainingSettings, train
 
-DEFAULTS = Settings()
+DEFAULTS = TrainingSettings()
 
 
 def main(
@@ -29,7 +29,7 @@ def main(
     reading_steps: int = DEFAULTS.reading_steps,
     contrast_steps: int = DEFAULTS.contrast_steps,
 ) -> None:
-    settings = Settings(seed=seed, threads=threads, reading_steps=reading_steps, contrast_steps=contrast_steps)
+    settings = TrainingSettings(seed=seed, threads=threads, reading_steps=reading_steps, contrast_steps=contrast_steps)
     train(settings, out, base_to, None if base_only else ship_to)
     if not base_only:
         write_card(out / "log.jsonl", ship_to)

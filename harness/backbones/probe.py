@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from harness.backbones.received import CAUSAL, FULL, Layout, Rows, page_signals, pattern_of
+from harness.backbones.attention_sums import CAUSAL, FULL, Layout, TileRows, page_signals, pattern_of
 from pruners.core.errors import PruneBoardError
 
 ATTENTION_NAME = "pruneboard_probe"
@@ -57,7 +57,7 @@ class Recorder:
             raise PruneBoardError(f"decoder layer {layer} ran twice in one forward pass; its signals are ambiguous")
         pages = []
         for page, layout in enumerate(self.layouts):
-            rows = Rows(query[page], key[page], scale, None if mask is None else mask[page, 0], causal)
+            rows = TileRows(query[page], key[page], scale, None if mask is None else mask[page, 0], causal)
             row_lse = None if lse is None else lse[page]
             pages.append(page_signals(rows, layout, self._pattern(page, mask, causal), row_lse))
         self._layers[layer] = pages

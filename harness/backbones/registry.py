@@ -16,22 +16,22 @@ from pathlib import Path
 from harness.backbones.contract import Backbone, Options
 from pruners.core import plugins
 from pruners.core.errors import CatalogError
-from pruners.core.plugins import Entry
+from pruners.core.plugins import CatalogEntry
 
 GROUP = "pruneboard.backbones"
 DECORATORS = ("backbone",)
 
 
 @dataclass(frozen=True)
-class Choice:
+class BackboneChoice:
     """A backbone as chosen: which loader, which checkpoint, which revision."""
 
-    entry: Entry
+    entry: CatalogEntry
     checkpoint: str
     revision: str | None
 
 
-def catalogue(file: Path | None = None) -> dict[str, Entry]:
+def catalogue(file: Path | None = None) -> dict[str, CatalogEntry]:
     """Every backbone by name: built in, installed, and declared in the given file."""
     entries = [
         *plugins.scan_package("harness.backbones", Path(__file__).parent, DECORATORS),
@@ -41,7 +41,7 @@ def catalogue(file: Path | None = None) -> dict[str, Entry]:
     return plugins.unique(entries)
 
 
-def choose(selector: str) -> Choice:
+def choose(selector: str) -> BackboneChoice:
     """Read a selector; nothing is imported or loaded."""
     left, _, right = selector.partition("=")
     file, name = plugins.file_and_rest(left)
@@ -57,7 +57,7 @@ def choose(selector: str) -> Choice:
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
         raise CatalogError(f"there is no backbone {name!r}; {hint}")
     checkpoint, revision = (right, None) if Path(right).exists() else _revision(right)
-    return Choice(known[name], checkpoint or known[name].options["checkpoint"], revision)
+    return BackboneChoice(known[name], checkpoint or known[name].options["checkpoint"], revision)
 
 
 def load(selector: str, options: Options | None = None) -> Backbone:

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from harness.backbones.contract import EncodedPage
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
-from harness.evaluation.results import TaskEvaluator
+from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_task
+from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_data_set
 from harness.evaluation.summary import summarise
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -70,15 +70,15 @@ def measure(folder: Path, fraction: float, workers: int, progress: Progress) -> 
     methods = [replace(method, trials=1) for method in choose_methods(METHODS, None)]
     clock = {stage: _Clock() for stage in ("write the stores", "prune and score", "measure", "intervals")}
     for shape in shapes:
-        task = _benchmark(shape)
+        data_set = _benchmark(shape)
         with clock["write the stores"]:
-            store = _store(folder, shape, task, progress)
-        evaluator = TaskEvaluator.of(task, store.query_ids)
+            store = _store(folder, shape, data_set, progress)
+        evaluator = DataSetEvaluator.of(data_set, store.query_ids)
         gold = gold_queries(evaluator.gold.queries, evaluator.gold.pages)
         queries = load_queries(store, range(len(store.query_ids)))
         job = Job(store, tuple(methods), BUDGETS, 42, queries, gold)
         with clock["prune and score"], progress(f"{shape.name}: score", total=shape.pages, done=0) as advance:
-            scores = score_task(job, workers, advance)
+            scores = score_data_set(job, workers, advance)
         with clock["measure"], progress(f"{shape.name}: measure", total=len(methods), done=0) as advance:
             run.write_result("full", evaluator.full(scores, DIM, INDEX_BITS), {})
             for method in methods:
@@ -101,27 +101,27 @@ def _part(count: int, fraction: float) -> int:
     return max(2, round(count * fraction))
 
 
-def _benchmark(shape: Shape) -> Benchmark:
+def _benchmark(shape: Shape) -> DataSet:
     queries = {f"q{i}": f"query {i}" for i in range(shape.queries)}
     qrels = {query: {f"p{i % shape.pages}": 1} for i, query in enumerate(queries)}
 
     def no_image(index: int) -> object:
         raise AssertionError("vectors are drawn, not encoded")
 
-    return Benchmark(shape.name, tuple(f"p{i}" for i in range(shape.pages)), no_image, queries, qrels)  # type: ignore[arg-type]
+    return DataSet(shape.name, tuple(f"p{i}" for i in range(shape.pages)), no_image, queries, qrels)  # type: ignore[arg-type]
 
 
-def _store(folder: Path, shape: Shape, task: Benchmark, progress: Progress) -> Store:
+def _store(folder: Path, shape: Shape, data_set: DataSet, progress: Progress) -> Store:
     where = folder / f"{shape.name}-{shape.pages}-{shape.queries}"
     identity = {"synthetic": 2, "shape": [shape.name, shape.pages, shape.queries]}
-    with StoreWriter(where, identity, task.page_ids) as writer:
+    with StoreWriter(where, identity, data_set.page_ids) as writer:
         wanted = writer.wanted()
         with progress(f"{shape.name}: write", total=len(wanted), done=0) as advance:
             for page, encoded in zip(wanted, _pages(wanted), strict=True):
                 writer.add(page, encoded)
                 advance(1)
         if writer.manifest.queries is None:
-            writer.add_queries(list(task.queries), _queries(shape))
+            writer.add_queries(list(data_set.queries), _queries(shape))
     return Store(where)
 
 

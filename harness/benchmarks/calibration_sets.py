@@ -12,7 +12,7 @@ import harness.compat  # noqa: F401
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.known import COLPALI_TRAIN, V1_MIX, training_draw
 from harness.benchmarks.mteb_tasks import load_task
 from harness.benchmarks.parts import SEED, join, sample_pairs
@@ -23,7 +23,7 @@ MIX = ("VidoreArxivQA", "VidoreDocVQA", "VidoreInfoVQA", "VidoreTabfquad", "Vido
 MIX_PAIRS = 100
 
 
-def load_calibration_set(name: str) -> Benchmark:
+def load_calibration_set(name: str) -> DataSet:
     """A calibration set by its name."""
     if name == V1_MIX:
         return join([sample_pairs(task, MIX_PAIRS) for part in MIX for task in load_task(f"{part}Retrieval")], V1_MIX)
@@ -32,13 +32,13 @@ def load_calibration_set(name: str) -> Benchmark:
 
 def colpali_train(
     path: str | Path = TRAINING_CORPUS, pairs: int = PAIRS, seed: int = SEED, revision: str | None = None
-) -> Benchmark:
+) -> DataSet:
     """Pairs drawn from the ColPali training corpus."""
     corpus = open_corpus(path, revision)
     return corpus.benchmark(COLPALI_TRAIN, corpus.draw(pairs, seed))
 
 
-def all_draws(corpus: TrainingCorpus, sizes: Iterable[int], seeds: Iterable[int]) -> Benchmark:
+def all_draws(corpus: TrainingCorpus, sizes: Iterable[int], seeds: Iterable[int]) -> DataSet:
     """Every pair that a draw of one of these sizes by one of these seeds has, once: for many draws at the same time."""
     seeds = list(seeds)
     rows = {row for size in sizes for seed in seeds for row in corpus.draw(size, seed)}

@@ -20,8 +20,8 @@ import mteb
 from PIL import Image
 
 from harness.benchmarks.content import content_hashes, corpus_hash, file_hash
+from harness.benchmarks.data_set import DataSet, decode_page
 from harness.benchmarks.embedded import BenchmarkError
-from harness.benchmarks.folder import Benchmark, decode_page
 from harness.benchmarks.known import differences, known
 
 DEFAULT = "default"
@@ -29,7 +29,7 @@ DEFAULT = "default"
 _COMMIT = re.compile(r"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
 
 
-def load_task(name: str) -> tuple[Benchmark, ...]:
+def load_task(name: str) -> tuple[DataSet, ...]:
     """The data sets of a task, by its mteb name; what was read is compared with what is known of it."""
     task = mteb.get_task(name)
     try:
@@ -44,7 +44,7 @@ def load_task(name: str) -> tuple[Benchmark, ...]:
     return from_task(task)
 
 
-def from_task(task: Any) -> tuple[Benchmark, ...]:
+def from_task(task: Any) -> tuple[DataSet, ...]:
     """The data sets of a loaded mteb task."""
     task.convert_v1_dataset_format_to_v2(num_proc=None)
     (split,) = task.eval_splits
@@ -58,7 +58,9 @@ def from_task(task: Any) -> tuple[Benchmark, ...]:
         revision = loaded_revision(next(iter(subsets.values()))["corpus"])
         counts = {subset: _count(data) for subset, data in subsets.items()}
         different = tuple(differences(task.metadata.name, counts, revision, {b.name: b.content for b in found}))
-    return tuple(replace(b, task=task.metadata.name, revision=task.metadata.revision, differs=different) for b in found)
+    return tuple(
+        replace(b, mteb_task=task.metadata.name, revision=task.metadata.revision, differs=different) for b in found
+    )
 
 
 def query_id(subset: str, query: str) -> str:
@@ -117,7 +119,7 @@ def _by_corpus(subsets: Mapping[str, Any]) -> list[tuple[_Corpus, list[str]]]:
     return list(groups.values())
 
 
-def _data_set(task: str, pages: _Corpus, subsets: Mapping[str, Any], of: int) -> Benchmark:
+def _data_set(task: str, pages: _Corpus, subsets: Mapping[str, Any], of: int) -> DataSet:
     known_pages = set(pages.ids)
     if len(known_pages) != len(pages.ids):
         raise BenchmarkError(f"{task}: two pages have the same id")
@@ -139,7 +141,7 @@ def _data_set(task: str, pages: _Corpus, subsets: Mapping[str, Any], of: int) ->
             qrels[unique] = {page: int(grade) for page, grade in data["relevant_docs"].get(query, {}).items()}
             if unknown := sorted(qrels[unique].keys() - known_pages):
                 raise BenchmarkError(f"{task}: qrels of query {unique!r} name page {unknown[0]!r}, not in the corpus")
-    return Benchmark(
+    return DataSet(
         name=task if len(subsets) == of else f"{task}/{'+'.join(subsets)}",
         page_ids=pages.ids,
         image=pages.image,

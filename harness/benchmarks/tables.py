@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.parquet import pack
 
 PAGES = {"data_set": "text", "page": "text"}
@@ -13,16 +13,16 @@ QRELS = {"data_set": "text", "language": "text", "query": "text", "page": "text"
 """Every judged pair, in the order in which it was read; the language is empty where queries have none."""
 
 
-def pages_table(tasks: Sequence[Benchmark]) -> bytes:
-    rows = [(task.name, page) for task in tasks for page in task.page_ids]
+def pages_table(data_sets: Sequence[DataSet]) -> bytes:
+    rows = [(data_set.name, page) for data_set in data_sets for page in data_set.page_ids]
     return pack(_columns(rows, PAGES), PAGES)
 
 
-def qrels_table(tasks: Sequence[Benchmark]) -> bytes:
+def qrels_table(data_sets: Sequence[DataSet]) -> bytes:
     rows = [
-        (task.name, task.languages.get(query, ""), query, page, grade)
-        for task in tasks
-        for query, pages in task.qrels.items()
+        (data_set.name, data_set.languages.get(query, ""), query, page, grade)
+        for data_set in data_sets
+        for query, pages in data_set.qrels.items()
         for page, grade in pages.items()
     ]
     return pack(_columns(rows, QRELS), QRELS)

@@ -26,8 +26,8 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.utils import tqdm
 
 from harness.benchmarks.content import content_hashes, file_hash
+from harness.benchmarks.data_set import DataSet, decode_page
 from harness.benchmarks.embedded import BenchmarkError
-from harness.benchmarks.folder import Benchmark, decode_page
 from harness.store.format import temporary_name
 
 TRAINING_CORPUS = "vidore/colpali_train_set"
@@ -37,7 +37,7 @@ FILES = "data/train-*.parquet"
 KEPT_ROWS = 16  # pages of a row group of what is kept
 
 
-class Rows:
+class CorpusRows:
     """Rows of parquet files, counted through. A page is read by its row group, and the last groups are remembered."""
 
     def __init__(self, files: Sequence[Any]) -> None:
@@ -77,8 +77,8 @@ class TrainingCorpus:
     """Where fetched pages are kept; None if the files are on this disk."""
 
     @cached_property
-    def rows(self) -> Rows:
-        return Rows(self.files)
+    def rows(self) -> CorpusRows:
+        return CorpusRows(self.files)
 
     @cached_property
     def queries(self) -> list[str | None]:
@@ -87,7 +87,7 @@ class TrainingCorpus:
         path = self.kept / "queries.parquet"
         if not path.is_file():
             _keep(path, [pa.table({"query": pa.array(self.rows.queries(), pa.string())})])
-        return Rows([path]).queries()
+        return CorpusRows([path]).queries()
 
     @cached_property
     def asked(self) -> list[int]:
@@ -98,14 +98,14 @@ class TrainingCorpus:
         """Rows drawn by a seed, in the corpus's order; all that ask something if there are fewer."""
         return sorted(random.Random(seed).sample(self.asked, min(pairs, len(self.asked))))
 
-    def benchmark(self, name: str, rows: Sequence[int]) -> Benchmark:
+    def benchmark(self, name: str, rows: Sequence[int]) -> DataSet:
         """These rows as a data set: every query with its page."""
         ids = tuple(f"train-{row}" for row in rows)
         source, places = self._local(rows)
         files = tuple(file_hash(source.image(place) or b"") for place in places)
         queries = {page: self.queries[row] or "" for page, row in zip(ids, rows, strict=True)}
         qrels = {page: {page: 1} for page in ids}
-        return Benchmark(
+        return DataSet(
             name=name,
             page_ids=ids,
             image=lambda i: decode_page(ids[i], source.image(places[i])),
@@ -117,14 +117,14 @@ class TrainingCorpus:
             revision=self.revision,
         )
 
-    def _local(self, rows: Sequence[int]) -> tuple[Rows, Sequence[int]]:
+    def _local(self, rows: Sequence[int]) -> tuple[CorpusRows, Sequence[int]]:
         """Where the pages of rows are on this disk, fetched if they must be."""
         if self.kept is None:
             return self.rows, rows
         path = self.kept / f"pages-{hashlib.sha256(repr(list(rows)).encode()).hexdigest()[:16]}.parquet"
         if not path.is_file():
             _keep(path, self._fetched(rows))
-        return Rows([path]), range(len(rows))
+        return CorpusRows([path]), range(len(rows))
 
     def _fetched(self, rows: Sequence[int]) -> Iterator[pa.Table]:
         """Some pages at a time: those of many draws are gigabytes."""

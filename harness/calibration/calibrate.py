@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.backbones.contract import Backbone, Card
-from harness.benchmarks.folder import Benchmark
-from harness.calibration.data import calibration_task, check_disjoint, draw, gold_pairs
-from harness.calibration.saved import SavedWindow, as_record, read_window, record, reported, window_file, write_window
+from harness.benchmarks.data_set import DataSet
+from harness.calibration.data import calibration_data_set, check_disjoint, draw, gold_pairs
 from harness.calibration.window import GAMMA, PAIRS, RHO, choose_window, layer_curve
+from harness.calibration.window_files import (
+    SavedWindow,
+    as_record,
+    read_window,
+    record,
+    reported,
+    window_file,
+    write_window,
+)
 from harness.encode import encode
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -43,16 +51,16 @@ def calibrate(
     """Measure a backbone's window and save it for evaluations."""
     if pairs < 1:
         raise PruneBoardError(f"a window is chosen on at least one pair, not {pairs}")
-    task = calibration_task(benchmark)
-    store = encode(backbone, task, stores, progress=progress)
-    found = sr_guided(task, store, backbone, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
+    data_set = calibration_data_set(benchmark)
+    store = encode(backbone, data_set, stores, progress=progress)
+    found = sr_guided(data_set, store, backbone, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
     path = window_file(stores, backbone)
     write_window(path, found)
     return found, path
 
 
 def sr_guided(
-    task: Benchmark,
+    data_set: DataSet,
     store: Store,
     backbone: Backbone,
     *,
@@ -65,12 +73,12 @@ def sr_guided(
     """SR-guided selection on pairs drawn from a store."""
     if "indegree" not in store.signals:
         raise PruneBoardError(
-            f"the store of {task.name} has no in-degree per layer, so no window can be chosen; "
+            f"the store of {data_set.name} has no in-degree per layer, so no window can be chosen; "
             f"encode it with a backbone that captures attention (it has: {', '.join(store.signals) or 'no signals'})"
         )
-    drawn = draw(gold_pairs(task, store), pairs, seed)
+    drawn = draw(gold_pairs(data_set, store), pairs, seed)
     if not drawn:
-        raise PruneBoardError(f"no query of {task.name} has a relevant page, so no window can be chosen on it")
+        raise PruneBoardError(f"no query of {data_set.name} has a relevant page, so no window can be chosen on it")
     with progress("choose the window", total=len(drawn), done=0) as advance:
         curve, left_out = layer_curve(store, drawn, gamma, advance)
     choice = choose_window(curve, pairs=len(drawn), left_out=left_out, gamma=gamma, rho=rho)
@@ -79,8 +87,8 @@ def sr_guided(
         choice,
         backbone,
         seed=seed,
-        benchmark=task.name,
-        content=task.content,
+        benchmark=data_set.name,
+        content=data_set.content,
         store=store.key,
         images=tuple(dict.fromkeys(hashes[page] for page, _ in drawn)),
     )
@@ -107,12 +115,12 @@ def given_or_saved(
 
 
 def measured(
-    task: Benchmark, store: Store, backbone: Backbone, *, pairs: int, seed: int, progress: Progress
+    data_set: DataSet, store: Store, backbone: Backbone, *, pairs: int, seed: int, progress: Progress
 ) -> BoundWindow:
     """The window found on an evaluation's own calibration set."""
-    found = sr_guided(task, store, backbone, pairs=pairs, seed=seed, progress=progress)
+    found = sr_guided(data_set, store, backbone, pairs=pairs, seed=seed, progress=progress)
     note = "; no layer of the end is below the median, so it ends the backbone" if found.empty_suffix else ""
-    told = f"window {found.window} of {backbone.card.name}, SR-guided on {found.pairs} pairs of {task.name}{note}"
+    told = f"window {found.window} of {backbone.card.name}, SR-guided on {found.pairs} pairs of {data_set.name}{note}"
     return BoundWindow(Window.parse(found.window), told, {"source": "sr-guided", **as_record(found)})
 
 

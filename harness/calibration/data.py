@@ -5,26 +5,26 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping
 
-from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.suite import load_suite
+from harness.benchmarks.benchmark import load_benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.metrics.retention import GoldPairs
 from harness.store.reader import Store
 from pruners.core.errors import PruneBoardError
 
 
-def calibration_task(name: str) -> Benchmark:
+def calibration_data_set(name: str) -> DataSet:
     """The one data set of a calibration benchmark."""
-    tasks = load_suite(name).tasks
-    if len(tasks) != 1:
+    data_sets = load_benchmark(name).data_sets
+    if len(data_sets) != 1:
         raise PruneBoardError(
-            f"--calibration {name} has {len(tasks)} data sets ({', '.join(task.name for task in tasks)}); name one"
+            f"--calibration {name} has {len(data_sets)} data sets ({', '.join(d.name for d in data_sets)}); name one"
         )
-    return tasks[0]
+    return data_sets[0]
 
 
-def gold_pairs(task: Benchmark, store: Store) -> list[tuple[int, int]]:
+def gold_pairs(data_set: DataSet, store: Store) -> list[tuple[int, int]]:
     """(page, query) index pairs that belong together."""
-    gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
+    gold = GoldPairs.of(data_set.qrels, store.query_ids, store.page_ids)
     return list(zip(gold.pages.tolist(), gold.queries.tolist(), strict=True))
 
 
@@ -35,13 +35,13 @@ def draw(items: Collection, count: int, seed: int) -> list:
     return [pool[place] for place in sorted(chosen)]
 
 
-def check_disjoint(task: str, images: Collection[str], stores: Mapping[str, Store]) -> None:
+def check_disjoint(data_set: str, images: Collection[str], stores: Mapping[str, Store]) -> None:
     """No evaluated page may have been learned from, whatever its id: pages are compared by what was read of them."""
     known = set(images) - {""}  # imported vectors have no images
     for name, store in stores.items():
         shared = [page for page, image in zip(store.page_ids, store.image_hashes, strict=True) if image in known]
         if shared:
             raise PruneBoardError(
-                f"calibration set {task} and {name} share {len(shared)} pages, the first is {shared[0]!r}; "
+                f"calibration set {data_set} and {name} share {len(shared)} pages, the first is {shared[0]!r}; "
                 "what is learned from evaluated pages would flatter a method"
             )

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.backbones.contract import TEXT_TOKENS, Backbone
-from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.suite import Suite
+from harness.benchmarks.benchmark import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
-from harness.calibration.data import calibration_task, check_disjoint, draw
+from harness.calibration.data import calibration_data_set, check_disjoint, draw
 from harness.encode import encode
-from harness.evaluation.compiling import compile_loops
+from harness.evaluation.compile import compile_loops
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, has_open_window, learning, needs_calibration, prepare
 from harness.evaluation.run_folder import RunFolder
@@ -32,7 +32,7 @@ class Setting:
     """What calibration needs to know of an evaluation."""
 
     config: Config
-    suite: Suite
+    benchmark: Benchmark
     backbone: Backbone
     stores: Path
     workers: int
@@ -41,7 +41,7 @@ class Setting:
 
     @property
     def calibration(self) -> str | None:
-        return self.config.calibration or self.suite.calibration
+        return self.config.calibration or self.benchmark.calibration
 
 
 def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
@@ -55,7 +55,7 @@ def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
         learners = [m.text for m in methods if needs_calibration(m.pruner) or has_open_window(m.pruner)]
     if learners and setting.calibration is None:
         raise PruneBoardError(
-            f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.suite.name} "
+            f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.benchmark.name} "
             "brings none: name a benchmark with --calibration, set some pages aside with --calibration held-out, "
             "give windows with layers=…, or leave these methods out"
         )
@@ -74,14 +74,14 @@ def calibrated(
     bound: BoundWindow | None = None
     if wants_window:
         bound = given_or_saved(config.window, setting.backbone, setting.stores, evaluated)
-    task, store = None, None
+    data_set, store = None, None
     if setting.calibration is not None and (wants_pages or bound is None):
-        task = calibration_task(setting.calibration)
+        data_set = calibration_data_set(setting.calibration)
         hands, bar, say = setting.workers, setting.progress, setting.say
-        store = encode(setting.backbone, task, setting.stores, workers=hands, progress=bar, say=say)
-        check_disjoint(task.name, store.image_hashes, evaluated)
+        store = encode(setting.backbone, data_set, setting.stores, workers=hands, progress=bar, say=say)
+        check_disjoint(data_set.name, store.image_hashes, evaluated)
         by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
-        disjoint = f"calibration set {task.name}: {len(store)} pages, none of which is evaluated (compared by {by})"
+        disjoint = f"calibration set {data_set.name}: {len(store)} pages, none of which is evaluated (compared by {by})"
         setting.say(disjoint)
         run.log(disjoint)
     pages = []
@@ -90,7 +90,7 @@ def calibrated(
         pages = [store.page(index) for index in draw(range(len(store)), config.calibration_pages, config.seed)]
     with learning(fit, pages, config.budgets, setting.workers) as learned:
         if wants_window and bound is None:
-            bound = _learned(setting, task, store)
+            bound = _learned(setting, data_set, store)
         if bound is not None:
             _same_as_before(run, bound)
             setting.say(bound.told)
@@ -98,15 +98,15 @@ def calibrated(
             compile_loops(fit, config.budgets)
             ready = prepare(methods, bound.window if bound else None, pages, config.budgets, learned())
             advance(1)
-    run.write_json(RECORD, _record(task, store, bound, len(pages), ready))
+    run.write_json(RECORD, _record(data_set, store, bound, len(pages), ready))
     return ready
 
 
-def _learned(setting: Setting, task: Benchmark | None, store: Store | None) -> BoundWindow:
+def _learned(setting: Setting, data_set: DataSet | None, store: Store | None) -> BoundWindow:
     config = setting.config
-    if task is not None and store is not None:
+    if data_set is not None and store is not None:
         pairs, seed, progress = config.window_pairs, config.seed, setting.progress
-        return measured(task, store, setting.backbone, pairs=pairs, seed=seed, progress=progress)
+        return measured(data_set, store, setting.backbone, pairs=pairs, seed=seed, progress=progress)
     bound = as_reported(setting.backbone.card)
     assert bound is not None, "`require_calibration` saw to it"
     return bound
@@ -123,12 +123,12 @@ def _same_as_before(run: RunFolder, bound: BoundWindow) -> None:
 
 
 def _record(
-    task: Benchmark | None, store: Store | None, bound: BoundWindow | None, pages: int, methods: Sequence[Method]
+    data_set: DataSet | None, store: Store | None, bound: BoundWindow | None, pages: int, methods: Sequence[Method]
 ) -> dict[str, Any]:
     return {
-        "benchmark": task.name if task else None,
+        "benchmark": data_set.name if data_set else None,
         "store": store.key if store else None,
-        "content": dict(task.content) if task else {},
+        "content": dict(data_set.content) if data_set else {},
         "window": dict(bound.origin) if bound else None,
         "pages": pages,
         "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},

@@ -34,7 +34,7 @@ def calibrate(
     from dataclasses import asdict
 
     import harness
-    from harness.calibration.saved import reported
+    from harness.calibration.window_files import reported
     from harness.progress import bar
 
     made = harness.calibrate(

@@ -24,7 +24,7 @@ def check(
     from pruners.core.catalog import resolve
     from pruners.core.errors import PrunerError
     from pruners.core.page import Window
-    from pruners.core.proving import BUDGETS, check_contract
+    from pruners.core.proof import BUDGETS, check_contract
     from pruners.sap import with_window
 
     broken = 0

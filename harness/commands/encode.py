@@ -38,12 +38,12 @@ def encode(
     import harness
     from harness.progress import bar
 
-    suite = harness.load_benchmark(benchmark)
-    for remark in suite.remarks():
+    loaded = harness.load_benchmark(benchmark)
+    for remark in loaded.remarks():
         people.print(escape(remark), soft_wrap=True)
     stores = harness.encode(
         backbone,
-        suite,
+        loaded,
         store=store,
         device=device,
         dtype=dtype,

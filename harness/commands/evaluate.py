@@ -30,7 +30,7 @@ def evaluate(
     backbone: Annotated[
         str | None, typer.Option(help="Name, name=folder, name=id@revision, or your_file.py. Default: nano.")
     ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Name, MTEB task or folder. Default: minidocs.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Name, MTEB data set or folder. Default: minidocs.")] = None,
     calibration: Annotated[
         str | None, typer.Option(help="Benchmark to calibrate on, or held-out. Default: its own.")
     ] = None,

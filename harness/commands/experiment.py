@@ -13,8 +13,8 @@ from harness.console import output, people, print_rows
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
-    from harness.experiments.lab import Settings
     from harness.experiments.run import Done
+    from harness.experiments.workbench import ExperimentSettings
 
 SHOWN = 40  # rows on screen; all are in the files
 
@@ -91,20 +91,22 @@ def experiment(
         "max_visual_tokens": max_visual_tokens,
     }
     from harness.encode import default_root
-    from harness.experiments.lab import Lab, Settings
     from harness.experiments.run import run_experiments
+    from harness.experiments.workbench import ExperimentSettings, Workbench
     from harness.progress import display
     from harness.progress import quiet as no_bar
 
-    settings = Settings(**{key: value for key, value in given.items() if value is not None})
+    settings = ExperimentSettings(**{key: value for key, value in given.items() if value is not None})
     cores = workers or os.cpu_count() or 1
     hush = quiet or as_json
     said = (lambda text: None) if hush else (lambda text: people.print(escape(text), soft_wrap=True))
     if hush:
-        done = run_experiments(Lab(settings, store or default_root(), out, cores, no_bar, said), chosen, again=again)
+        done = run_experiments(
+            Workbench(settings, store or default_root(), out, cores, no_bar, said), chosen, again=again
+        )
     else:
         with display() as progress:
-            lab = Lab(settings, store or default_root(), out, cores, progress, said)
+            lab = Workbench(settings, store or default_root(), out, cores, progress, said)
             done = run_experiments(lab, chosen, again=again)
     _report(done, settings, as_json)
     if any(item.failure for item in done):
@@ -124,7 +126,7 @@ def show_list(as_json: bool) -> None:
         output.print("`join FOLDER FOLDER …` makes the tables and figures of several backbones from finished folders")
 
 
-def _report(done: list[Done], settings: Settings, as_json: bool) -> None:
+def _report(done: list[Done], settings: ExperimentSettings, as_json: bool) -> None:
     from harness.experiments.run import stored_rows
 
     if as_json:

@@ -36,13 +36,13 @@ def import_pages(
     Bad rows of labels are told all at once. Whatever goes wrong, no half-written folder remains.
     """
     from harness.importing.from_labels import has_labels, import_labelled
-    from harness.importing.from_outline import Settings, import_outlines
+    from harness.importing.from_outline import OutlineSettings, import_outlines
     from harness.importing.ocr import reader
     from harness.importing.problems import ImportProblemsError
     from harness.progress import bar, quiet
     from pruners.core.errors import PruneBoardError
 
-    settings = Settings(dpi=dpi, min_words=min_words, keep_contents_pages=keep_contents_pages, pairs=pairs)
+    settings = OutlineSettings(dpi=dpi, min_words=min_words, keep_contents_pages=keep_contents_pages, pairs=pairs)
     progress = quiet if as_json else bar
     if queries not in ("labels", "outline"):
         raise PruneBoardError(f"--queries {queries!r} is unknown; write labels or outline")

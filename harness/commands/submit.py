@@ -33,7 +33,7 @@ def submit(
     """
     import harness
     from harness.submissions.entry import own_folder
-    from harness.submissions.finished_run import Run
+    from harness.submissions.finished_run import FinishedRun
 
     done = harness.submit(
         run,
@@ -60,7 +60,7 @@ def submit(
         }
         for made in done
     ]
-    folder, found = out or own_folder("name a folder with --out"), Run(run)
+    folder, found = out or own_folder("name a folder with --out"), FinishedRun(run)
     headings = {"method": "method", "id": "id", "new": "", "KB": "KB", "replaces": "replaces"}
     print_rows(rows, headings, title=f"submissions in {folder}", as_json=as_json)
     left_out = [text for text in found.methods if text not in found.submittable]

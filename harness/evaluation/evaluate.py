@@ -11,19 +11,19 @@ from typing import Any
 
 from harness.backbones import registry
 from harness.backbones.contract import Options
-from harness.benchmarks.suite import Suite, load_suite, with_held_out
+from harness.benchmarks.benchmark import Benchmark, load_benchmark, with_held_out
 from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import encode, is_encoded
-from harness.evaluation.compiling import compiling
+from harness.evaluation.compile import compiling
 from harness.evaluation.config import Config
+from harness.evaluation.data_sets import evaluate_data_sets
 from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
-from harness.evaluation.native import add_partners
+from harness.evaluation.own_threshold import add_partners
 from harness.evaluation.record import with_own, write_record
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import NATIVE, Job, load_queries, score_pages
 from harness.evaluation.summary import summarise
-from harness.evaluation.tasks import evaluate_tasks
 from harness.progress import Progress
 from harness.store.reader import Store
 from harness.workers import spread
@@ -44,7 +44,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Places:
+class RunPaths:
     """Where things are and how many hands there are: nothing here changes a number."""
 
     stores: Path
@@ -56,7 +56,7 @@ class Places:
 
 def evaluate(
     config: Config,
-    places: Places,
+    places: RunPaths,
     progress: Progress,
     say: Callable[[str], None] = lambda text: None,
     own: Sequence[Pruner] = (),
@@ -65,22 +65,22 @@ def evaluate(
 
     `own` are pruners given as objects; the configuration names them by their text among its pruners.
     """
-    suite = load_suite(config.benchmark)
+    benchmark = load_benchmark(config.benchmark)
     texts = _texts(config, own)
     methods = add_partners(choose_methods(texts, config.trials, own), config.partners, config.trials)
     known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
-    setting = Setting(config, suite, backbone, places.stores, places.workers, progress, say)
+    setting = Setting(config, benchmark, backbone, places.stores, places.workers, progress, say)
     require_calibration(setting, methods)
     run = RunFolder.begin(places.run, config)
-    for remark in suite.remarks():
+    for remark in benchmark.remarks():
         run.log(remark)
-    to_encode = not all(is_encoded(backbone, task, places.stores) for task in suite.tasks)
+    to_encode = not all(is_encoded(backbone, data_set, places.stores) for data_set in benchmark.data_sets)
     with compiling(methods, config.budgets, progress) if to_encode else nullcontext():
         stores = {
-            task.name: encode(backbone, task, places.stores, workers=places.workers, progress=progress, say=say)
-            for task in suite.tasks
+            data_set.name: encode(backbone, data_set, places.stores, workers=places.workers, progress=progress, say=say)
+            for data_set in benchmark.data_sets
         }
     if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):
         raise PruneBoardError(
@@ -94,32 +94,32 @@ def evaluate(
     failures = {m.text: m.failure for m in methods if m.failure is not None}
     able = [m for m in methods if m.failure is None]
     for method in [m for m in methods if m.failure is not None]:  # what it had measured before is not this method's
-        for task in stores:
-            run.forget(task, method.slug)
-    read = {task.name: read_from(task, stores[task.name]) for task in suite.tasks}
+        for data_set in stores:
+            run.forget(data_set, method.slug)
+    read = {data_set.name: read_from(data_set, stores[data_set.name]) for data_set in benchmark.data_sets}
     for changed in forget_outdated(run, read, able, made_by):
         say(changed)
         run.log(changed)
-    say(_estimate(config, suite, stores, able, run, places, progress))
-    failures |= evaluate_tasks(
+    say(_estimate(config, benchmark, stores, able, run, places, progress))
+    failures |= evaluate_data_sets(
         config,
-        suite.tasks,
+        benchmark.data_sets,
         stores,
         able,
         run,
         places.workers,
         progress,
         made_by,
-        meanwhile=lambda: write_record(run, config, suite, backbone, stores, able, known, made_by),
+        meanwhile=lambda: write_record(run, config, benchmark, backbone, stores, able, known, made_by),
     )
     run.write_json("failures.json", failures)
-    rows = summarise(run, [task.name for task in suite.tasks], able, config.budgets)
+    rows = summarise(run, [data_set.name for data_set in benchmark.data_sets], able, config.budgets)
     if places.mteb_results:
         from harness.mteb_bridge import write_results
 
         scored = [m for m in methods if m.text not in failures]
-        write_results(places.mteb_results, suite.tasks, stores, scored, config, places.workers, progress)
-    return Evaluation(run, rows, failures, suite.remarks())
+        write_results(places.mteb_results, benchmark.data_sets, stores, scored, config, places.workers, progress)
+    return Evaluation(run, rows, failures, benchmark.remarks())
 
 
 def _texts(config: Config, own: Sequence[Pruner]) -> list[str]:
@@ -159,18 +159,20 @@ def _fit(config: Config, methods: list[Method], run: RunFolder, say: Callable[[s
 
 def _estimate(
     config: Config,
-    suite: Suite,
+    benchmark: Benchmark,
     stores: dict[str, Store],
     methods: Sequence[Method],
     run: RunFolder,
-    places: Places,
+    places: RunPaths,
     progress: Progress,
 ) -> str:
     """What is left to do, and how long it may take: three pages are pruned and scored to see.
 
     From inside the data set: the first page of a book is its cover, with hardly a vector.
     """
-    left = [task.name for task in suite.tasks if not all(run.has(task.name, m.slug) for m in methods)]
+    left = [
+        data_set.name for data_set in benchmark.data_sets if not all(run.has(data_set.name, m.slug) for m in methods)
+    ]
     if not left or not methods:
         return "nothing is left to evaluate"
     store = stores[left[0]]

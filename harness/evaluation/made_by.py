@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 import pruners
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
 from harness.store.format import library_versions
@@ -82,10 +82,10 @@ def describe_methods(
     return checked, described
 
 
-def read_from(task: Benchmark, store: Store) -> dict[str, str]:
+def read_from(data_set: DataSet, store: Store) -> dict[str, str]:
     """What a result was measured on: encoded pages and queries, and which of them belong together."""
-    languages = sorted((query, language) for query, language in task.languages.items())
-    return {"store": store.key, "judgements": _hash(f"{task.content['qrels']} {languages}")}
+    languages = sorted((query, language) for query, language in data_set.languages.items())
+    return {"store": store.key, "judgements": _hash(f"{data_set.content['qrels']} {languages}")}
 
 
 def forget_outdated(
@@ -101,12 +101,12 @@ def forget_outdated(
     wanted = {FULL: (FULL, measuring()), **{m.text: (m.slug, described[m.text]) for m in methods}}
     for text, (slug, now) in wanted.items():
         reasons = []
-        for task, data in read.items():
-            if not run.has(task, slug):
+        for data_set, data in read.items():
+            if not run.has(data_set, slug):
                 continue
-            before = run.read_made_by(task, slug)
+            before = run.read_made_by(data_set, slug)
             if before != {**now, **data}:
-                run.forget(task, slug)
+                run.forget(data_set, slug)
                 reasons.append(_reason(before, {**now, **data}))
         if reasons:
             pruner = next((m.pruner for m in methods if m.text == text), None)

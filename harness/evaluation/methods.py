@@ -32,7 +32,7 @@ class Method:
     pruner: Pruner
     trials: int
     failure: str | None = None
-    native: bool = False
+    own_threshold: bool = False
     """Its threshold is given: it has one cell, at the ratio that comes out (see `native.py`)."""
     partner_of: str | None = None
     """The native method at whose ratio this one is evaluated, and nowhere else."""
@@ -41,7 +41,7 @@ class Method:
 
     def budgets(self, of_run: tuple[float, ...]) -> tuple[float, ...]:
         """Where it is evaluated."""
-        return self.at or ((1.0,) if self.native else of_run)
+        return self.at or ((1.0,) if self.own_threshold else of_run)
 
     @property
     def diagnostic(self) -> bool:

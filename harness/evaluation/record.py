@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from harness.backbones.contract import Backbone
-from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.suite import Suite
+from harness.benchmarks.benchmark import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.tables import pages_table, qrels_table
 from harness.calibration.methods import thresholds
 from harness.evaluation.config import Config
@@ -29,25 +29,27 @@ from harness.store.reader import Store
 from pruners import Pruner, Window
 from pruners.core.errors import CatalogError
 from pruners.core.live_code import place
-from pruners.core.plugins import Entry
+from pruners.core.plugins import CatalogEntry
 
 
 def write_record(
     run: RunFolder,
     config: Config,
-    suite: Suite,
+    benchmark: Benchmark,
     backbone: Backbone,
     stores: Mapping[str, Store],
     methods: Sequence[Method],
-    known: Mapping[str, Entry],
+    known: Mapping[str, CatalogEntry],
     made_by: Mapping[str, Mapping[str, str]],
 ) -> None:
     """`known` are the catalogue's entries, `made_by` says of each method what its results are made of."""
-    run.write_json("stores.json", {task.name: _data_set(task, stores[task.name]) for task in suite.tasks})
-    run.write_bytes("benchmark/pages.parquet", pages_table(suite.tasks))
-    run.write_bytes("benchmark/qrels.parquet", qrels_table(suite.tasks))
+    run.write_json(
+        "stores.json", {data_set.name: _data_set(data_set, stores[data_set.name]) for data_set in benchmark.data_sets}
+    )
+    run.write_bytes("benchmark/pages.parquet", pages_table(benchmark.data_sets))
+    run.write_bytes("benchmark/qrels.parquet", qrels_table(benchmark.data_sets))
     attention = getattr(backbone, "attention_path", None)
-    facts = {"attention": attention, "benchmark": suite.name, "profile": config.profile}
+    facts = {"attention": attention, "benchmark": benchmark.name, "profile": config.profile}
     run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
     described = {}
     for method in methods:
@@ -58,7 +60,7 @@ def write_record(
     run.write_json("methods.json", described)
 
 
-def with_own(known: Mapping[str, Entry], own: Sequence[Pruner]) -> dict[str, Entry]:
+def with_own(known: Mapping[str, CatalogEntry], own: Sequence[Pruner]) -> dict[str, CatalogEntry]:
     """The catalogue's entries and one for each method, given as an object, that it does not have."""
     found = dict(known)
     for cls in dict.fromkeys(type(part) for pruner in own for part in all_parts(pruner)):
@@ -70,7 +72,7 @@ def with_own(known: Mapping[str, Entry], own: Sequence[Pruner]) -> dict[str, Ent
         if entry is not None and (entry.file, entry.symbol) != (file, cls.__qualname__):
             raise CatalogError(f"the name {name!r} is taken by {entry.place}; give your method another one")
         summary = (cls.__doc__ or "").strip().partition("\n")[0]
-        found[name] = entry or Entry(name, "", {}, summary, (), file, line, cls.__qualname__, module, OWN)
+        found[name] = entry or CatalogEntry(name, "", {}, summary, (), file, line, cls.__qualname__, module, OWN)
     return found
 
 
@@ -83,7 +85,7 @@ def _state(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return {"state": tree}, tensors
 
 
-def describe(method: Method, known: Mapping[str, Entry], made_by: Mapping[str, str]) -> dict[str, Any]:
+def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping[str, str]) -> dict[str, Any]:
     """A method in words and numbers. `composition` is what really ran: presets unfolded, windows bound."""
     pruner, declaration = method.pruner, method.pruner.declaration
     entry = known[pruner.name]
@@ -98,7 +100,7 @@ def describe(method: Method, known: Mapping[str, Entry], made_by: Mapping[str, s
         "diagnostic": declaration.diagnostic,
         "needs": list(pruner.needs),
         "trials": method.trials,
-        "native": method.native,
+        "own_threshold": method.own_threshold,
         "partner_of": method.partner_of,
         "parameters": _parameters(pruner),
         "composition": made_by["composition"],
@@ -111,16 +113,16 @@ def describe(method: Method, known: Mapping[str, Entry], made_by: Mapping[str, s
     }
 
 
-def _data_set(task: Benchmark, store: Store) -> dict[str, Any]:
-    judged = [query for query in store.query_ids if any(grade > 0 for grade in task.qrels.get(query, {}).values())]
+def _data_set(data_set: DataSet, store: Store) -> dict[str, Any]:
+    judged = [query for query in store.query_ids if any(grade > 0 for grade in data_set.qrels.get(query, {}).values())]
     return {
         "store": store.key,
-        "revision": task.revision,
-        "pinned": "nothing is pinned" if task.differs is None else list(task.differs) or "as pinned",
-        "pages": len(task.page_ids),
+        "revision": data_set.revision,
+        "pinned": "nothing is pinned" if data_set.differs is None else list(data_set.differs) or "as pinned",
+        "pages": len(data_set.page_ids),
         "queries": len(judged),
-        "languages": sorted({task.languages.get(query, "") for query in judged} - {""}),
-        "content": dict(task.content),
+        "languages": sorted({data_set.languages.get(query, "") for query in judged} - {""}),
+        "content": dict(data_set.content),
     }
 
 

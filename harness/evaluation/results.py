@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
-from harness.evaluation.scores import TaskScores
+from harness.evaluation.scores import DataSetScores
 from harness.metrics.ranking import TOP, Evaluator
 from harness.metrics.retention import GoldPairs, score_retention
 from pruners.core.budget import drifted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Result:
     """A method on a data set. `summary` has one entry a budget, `rows` has one row a query, budget and trial."""
 
-    task: str
+    data_set: str
     method: str
     summary: list[dict]
     rows: pa.Table
@@ -41,33 +41,33 @@ class Result:
 
 
 @dataclass(frozen=True)
-class TaskEvaluator:
+class DataSetEvaluator:
     """The measures of one data set."""
 
-    task: Benchmark
+    data_set: DataSet
     query_ids: tuple[str, ...]
     evaluate: Evaluator
     gold: GoldPairs
 
     @classmethod
-    def of(cls, task: Benchmark, query_ids: tuple[str, ...]) -> TaskEvaluator:
+    def of(cls, data_set: DataSet, query_ids: tuple[str, ...]) -> DataSetEvaluator:
         return cls(
-            task,
+            data_set,
             query_ids,
-            Evaluator(task.qrels, query_ids, task.page_ids),
-            GoldPairs.of(task.qrels, query_ids, task.page_ids),
+            Evaluator(data_set.qrels, query_ids, data_set.page_ids),
+            GoldPairs.of(data_set.qrels, query_ids, data_set.page_ids),
         )
 
-    def full(self, scores: TaskScores, dim: int, bits: int) -> Result:
+    def full(self, scores: DataSetScores, dim: int, bits: int) -> Result:
         stored = scores.full_vectors[None, None]
         size = (stored.sum(-1) + scores.prompt_vectors) * dim * bits
         return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
 
-    def method(self, method: Method, budgets: tuple[float, ...], scores: TaskScores) -> Result:
+    def method(self, method: Method, budgets: tuple[float, ...], scores: DataSetScores) -> Result:
         text, at = method.text, method.budgets(budgets)
         shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
         stored = scores.vectors[text], scores.bits[text]
-        if method.native:  # its budget is what it kept
+        if method.own_threshold:  # its budget is what it kept
             at = (float(stored[0].sum(-1).mean()) / float(scores.full_vectors.sum()),)
         return self._result(text, at, scores.by_method[text], scores, *stored, shared, kind)
 
@@ -76,7 +76,7 @@ class TaskEvaluator:
         name: str,
         budgets: tuple[float, ...],
         cells: np.ndarray,
-        scores: TaskScores,
+        scores: DataSetScores,
         vectors: np.ndarray,
         bits: np.ndarray,
         shared_bytes: int,
@@ -84,7 +84,7 @@ class TaskEvaluator:
     ) -> Result:
         measures, share = self.evaluate(cells), score_retention(cells, scores.full, self.gold)
         deviation = measures["ndcg@5"].mean(-1).std(0)
-        pages = len(self.task.page_ids)
+        pages = len(self.data_set.page_ids)
         summary = []
         for b, budget in enumerate(budgets):
             kept_vectors = float(vectors[:, b].sum(-1).mean())
@@ -105,14 +105,14 @@ class TaskEvaluator:
             )
         measures["score_retention"] = share.per_query[..., self.evaluate.rows]
         rows = self._rows(budgets, measures, self.evaluate.best(cells))
-        return Result(self.task.name, name, summary, rows, vectors)
+        return Result(self.data_set.name, name, summary, rows, vectors)
 
     def _rows(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pa.Table:
         """One row a budget, trial and query, in this order, of `measures [trials, budgets, queries]`."""
         ids, trials, ranked = self.evaluate.query_ids, len(best), best.shape[-1]
         every = pa.array(np.tile(np.arange(len(ids)), trials * len(budgets)))
-        languages = [self.task.languages.get(query, "") for query in ids]
-        pages = pa.array(self.task.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
+        languages = [self.data_set.languages.get(query, "") for query in ids]
+        pages = pa.array(self.data_set.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
         form = _form(tuple(measures))
         columns = {
             "query": pa.array(ids, form.field("query").type).take(every),

@@ -48,14 +48,14 @@ KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
 
 
 @dataclass(frozen=True)
-class Figures:
+class StoredFigures:
     """Of a result what an average needs: the summary by budget, and some columns of its rows."""
 
     summary: list[dict]
     columns: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, summary: list[dict], rows: pa.Table) -> Figures:
+    def of(cls, summary: list[dict], rows: pa.Table) -> StoredFigures:
         return cls(summary, {name: rows[name].to_numpy() for name in AVERAGED})
 
 
@@ -64,7 +64,7 @@ class RunFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._written: dict[tuple[str, str], Figures] = {}
+        self._written: dict[tuple[str, str], StoredFigures] = {}
         """What this process wrote: averages need not read it back."""
 
     @classmethod
@@ -90,19 +90,19 @@ class RunFolder:
         path = self.folder / name
         return json.loads(path.read_text()) if path.exists() else None
 
-    def has(self, task: str, slug: str) -> bool:
-        return self._path(task, slug, ".json").exists()
+    def has(self, data_set: str, slug: str) -> bool:
+        return self._path(data_set, slug, ".json").exists()
 
-    def forget(self, task: str, slug: str) -> None:
+    def forget(self, data_set: str, slug: str) -> None:
         """Take a result out of the run. The JSON file goes first: without it there is no result."""
         for ending in (".json", ".parquet", KEPT):
-            self._path(task, slug, ending).unlink(missing_ok=True)
-        self._written.pop((task, slug), None)
+            self._path(data_set, slug, ending).unlink(missing_ok=True)
+        self._written.pop((data_set, slug), None)
 
-    def read_made_by(self, task: str, slug: str) -> dict[str, str] | None:
+    def read_made_by(self, data_set: str, slug: str) -> dict[str, str] | None:
         """What made a result; None if a release did that left no note of it, or if it cannot be read."""
         try:
-            found = json.loads(self._path(task, slug, ".json").read_text(encoding="utf-8"))
+            found = json.loads(self._path(data_set, slug, ".json").read_text(encoding="utf-8"))
         except ValueError:
             return None
         return found.get("made_by") if isinstance(found, dict) and isinstance(found.get("made_by"), dict) else None
@@ -111,43 +111,48 @@ class RunFolder:
         """The JSON file goes last: where it is, the result is whole."""
         rows = io.BytesIO()
         pq.write_table(result.rows, rows)
-        path = self._path(result.task, slug, ".parquet")
+        path = self._path(result.data_set, slug, ".parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, rows.getvalue())
         budgets = [entry["budget"] for entry in result.summary]
         write_atomically(path.with_suffix(KEPT), kept_table(budgets, result.kept))
-        record = {"task": result.task, "method": result.method, "made_by": dict(made_by), "budgets": result.summary}
-        self.write_json(str(self._path(result.task, slug, ".json").relative_to(self.folder)), record)
-        self._written[result.task, slug] = Figures.of(result.summary, result.rows)
+        record = {
+            "data_set": result.data_set,
+            "method": result.method,
+            "made_by": dict(made_by),
+            "budgets": result.summary,
+        }
+        self.write_json(str(self._path(result.data_set, slug, ".json").relative_to(self.folder)), record)
+        self._written[result.data_set, slug] = StoredFigures.of(result.summary, result.rows)
 
-    def read_result(self, task: str, slug: str) -> Result:
-        record = json.loads(self._path(task, slug, ".json").read_text())
-        with pq.ParquetFile(self._path(task, slug, ".parquet")) as file:
+    def read_result(self, data_set: str, slug: str) -> Result:
+        record = json.loads(self._path(data_set, slug, ".json").read_text())
+        with pq.ParquetFile(self._path(data_set, slug, ".parquet")) as file:
             rows = file.read()
-        kept = read_kept(self._path(task, slug, KEPT), len(record["budgets"]))
-        return Result(record["task"], record["method"], record["budgets"], rows, kept, record.get("made_by") or {})
+        kept = read_kept(self._path(data_set, slug, KEPT), len(record["budgets"]))
+        return Result(record["data_set"], record["method"], record["budgets"], rows, kept, record.get("made_by") or {})
 
-    def read_figures(self, task: str, slug: str) -> Figures:
+    def read_figures(self, data_set: str, slug: str) -> StoredFigures:
         """Ranked pages are most of a result, and most of the time: they are not unpacked."""
-        if (task, slug) in self._written:
-            return self._written[task, slug]
-        record = json.loads(self._path(task, slug, ".json").read_text())
-        with pq.ParquetFile(self._path(task, slug, ".parquet")) as file:
+        if (data_set, slug) in self._written:
+            return self._written[data_set, slug]
+        record = json.loads(self._path(data_set, slug, ".json").read_text())
+        with pq.ParquetFile(self._path(data_set, slug, ".parquet")) as file:
             table = file.read(list(AVERAGED), use_threads=False)
-        return Figures.of(record["budgets"], table)
+        return StoredFigures.of(record["budgets"], table)
 
-    def add_timings(self, task: str, milliseconds: Mapping[str, float]) -> None:
+    def add_timings(self, data_set: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}
-        self.write_json("timings.json", {**known, task: {**known.get(task, {}), **milliseconds}})
+        self.write_json("timings.json", {**known, data_set: {**known.get(data_set, {}), **milliseconds}})
 
     def log(self, line: str) -> None:
         with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}\n")
 
-    def _path(self, task: str, slug: str, ending: str) -> Path:
-        folder = task.replace("/", "--")
+    def _path(self, data_set: str, slug: str, ending: str) -> Path:
+        folder = data_set.replace("/", "--")
         if folder in (".", "..") or slug in (".", ".."):
-            raise PruneBoardError(f"{task!r} and {slug!r} cannot name files")
+            raise PruneBoardError(f"{data_set!r} and {slug!r} cannot name files")
         return self.folder / "results" / folder / f"{slug}{ending}"
 
 

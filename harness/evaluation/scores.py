@@ -66,7 +66,7 @@ SIZES = ("full_vectors", "prompt_vectors")
 
 
 @dataclass(frozen=True)
-class TaskScores:
+class DataSetScores:
     """One data set: `full [queries, pages]`, and for each method `[trials, budgets, queries, pages]`."""
 
     full: np.ndarray
@@ -98,13 +98,13 @@ def _portions(pages: int) -> list[range]:
     return found
 
 
-def score_task(job: Job, workers: int, advance: Callable[[int], None]) -> TaskScores:
+def score_data_set(job: Job, workers: int, advance: Callable[[int], None]) -> DataSetScores:
     """Prune and score all pages of a store."""
     with page_scores([job], workers) as pages:
         return gather(job, pages, advance)
 
 
-def gather(job: Job, results: Iterator[PageScores], advance: Callable[[int], None]) -> TaskScores:
+def gather(job: Job, results: Iterator[PageScores], advance: Callable[[int], None]) -> DataSetScores:
     """The scores of a data set, whose pages are next among `results`."""
     pages: list[PageScores] = []
     for page in itertools.islice(results, len(job.store)):
@@ -118,7 +118,7 @@ def gather(job: Job, results: Iterator[PageScores], advance: Callable[[int], Non
     for page in pages:
         failures = {**page.failures, **failures}  # the first page's reason stays
     full_vectors, prompts = (np.array([getattr(page, name) for page in pages]) for name in SIZES)
-    found = TaskScores(scores[0], full_vectors, int(prompts.sum()), failures=failures)
+    found = DataSetScores(scores[0], full_vectors, int(prompts.sum()), failures=failures)
     start = 0
     for i, method in enumerate(job.methods):
         budgets = len(method.budgets(job.budgets))

@@ -8,13 +8,13 @@ from typing import Protocol
 import numpy as np
 
 from harness.evaluation.methods import FULL
-from harness.evaluation.run_folder import HEADLINE, Figures, RunFolder
+from harness.evaluation.run_folder import HEADLINE, RunFolder, StoredFigures
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import Comparison, Interval, compare, tie_groups
 from pruners.core.budget import drifted
 
 
-class Measured(Protocol):
+class MeasuredMethod(Protocol):
     """What an average needs to know of a method."""
 
     @property
@@ -26,29 +26,31 @@ class Measured(Protocol):
     @property
     def budget_kind(self) -> str: ...
     @property
-    def native(self) -> bool: ...
+    def own_threshold(self) -> bool: ...
     @property
     def partner_of(self) -> str | None: ...
 
 
 def summarise(
-    run: RunFolder, tasks: Sequence[str], methods: Sequence[Measured], budgets: Sequence[float]
+    run: RunFolder, data_sets: Sequence[str], methods: Sequence[MeasuredMethod], budgets: Sequence[float]
 ) -> list[dict]:
     """One row for each method and budget that every data set has, best first within a budget; the full model first.
 
     Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
     """
-    complete = [m for m in methods if all(run.has(task, m.slug) for task in tasks)]
-    full = [run.read_figures(task, FULL) for task in tasks]
-    found = {m.text: [run.read_figures(task, m.slug) for task in tasks] for m in complete}
+    complete = [m for m in methods if all(run.has(data_set, m.slug) for data_set in data_sets)]
+    full = [run.read_figures(data_set, FULL) for data_set in data_sets]
+    found = {m.text: [run.read_figures(data_set, m.slug) for data_set in data_sets] for m in complete}
     cells = [(m, b) for m in complete for b in range(1 if _alone(m) else len(budgets))]
-    comparison = compare([_by_language([(found[m.text][t], b) for m, b in cells], full[t]) for t in range(len(tasks))])
+    comparison = compare(
+        [_by_language([(found[m.text][t], b) for m, b in cells], full[t]) for t in range(len(data_sets))]
+    )
     rows = [_full_row(full)]
     timings = run.read_json("timings.json") or {}
 
     def row(i: int, rank: int | None = None) -> dict:
         method, b = cells[i]
-        times = [timings[task][method.text] for task in tasks if method.text in timings.get(task, {})]
+        times = [timings[data_set][method.text] for data_set in data_sets if method.text in timings.get(data_set, {})]
         entries = [result.summary[b] for result in found[method.text]]
         budget = benchmark_mean([entry["budget"] for entry in entries]) if _alone(method) else budgets[b]
         return _row(method, float(budget), entries, comparison, i, rank, times)
@@ -61,35 +63,35 @@ def summarise(
     at = {method.text: i for i, (method, _) in enumerate(cells) if _alone(method)}
     for method in [m for m in complete if _alone(m)]:
         gap = comparison.difference(at[method.partner_of], at[method.text]) if method.partner_of in at else None
-        own = {"native": method.native, "partner_of": method.partner_of}
+        own = {"own_threshold": method.own_threshold, "partner_of": method.partner_of}
         rows.append({**row(at[method.text]), **own, "native_minus_partner": gap and [gap.value, gap.low, gap.high]})
     return rows
 
 
 def differences(
-    run: RunFolder, tasks: Sequence[str], a: Measured, b: Measured, budgets: Sequence[float]
+    run: RunFolder, data_sets: Sequence[str], a: MeasuredMethod, b: MeasuredMethod, budgets: Sequence[float]
 ) -> list[tuple[float, Interval]]:
     """At each budget: the retention of method a minus that of method b, on the same resampled queries."""
-    full = [run.read_figures(task, FULL) for task in tasks]
-    found = [[run.read_figures(task, method.slug) for task in tasks] for method in (a, b)]
+    full = [run.read_figures(data_set, FULL) for data_set in data_sets]
+    found = [[run.read_figures(data_set, method.slug) for data_set in data_sets] for method in (a, b)]
     cells = [(m, i) for m in range(2) for i in range(len(budgets))]
-    comparison = compare([_by_language([(found[m][t], i) for m, i in cells], full[t]) for t in range(len(tasks))])
+    comparison = compare([_by_language([(found[m][t], i) for m, i in cells], full[t]) for t in range(len(data_sets))])
     return [(budget, comparison.difference(i, len(budgets) + i)) for i, budget in enumerate(budgets)]
 
 
-def _alone(method: Measured) -> bool:
+def _alone(method: MeasuredMethod) -> bool:
     """Whether a method has one cell at a ratio of its own, not the run's budgets."""
-    return method.native or method.partner_of is not None
+    return method.own_threshold or method.partner_of is not None
 
 
-def _by_language(cells: Sequence[tuple[Figures, int]], full: Figures) -> list[np.ndarray]:
+def _by_language(cells: Sequence[tuple[StoredFigures, int]], full: StoredFigures) -> list[np.ndarray]:
     """For each language `[cells + 1, queries]` of the headline measure, the full model last."""
     stacked = np.vstack([*(_over_trials(figures, b) for figures, b in cells), full.columns[HEADLINE]])
     languages = full.columns["language"]
     return [stacked[:, languages == language] for language in sorted(set(languages))]
 
 
-def _over_trials(figures: Figures, b: int) -> np.ndarray:
+def _over_trials(figures: StoredFigures, b: int) -> np.ndarray:
     """The headline measure of every query: trials follow one another, each with all queries in the same order."""
     rows = figures.columns["budget"] == figures.summary[b]["budget"]
     trials = len(np.unique(figures.columns["trial"][rows]))
@@ -97,7 +99,7 @@ def _over_trials(figures: Figures, b: int) -> np.ndarray:
 
 
 def _row(
-    method: Measured,
+    method: MeasuredMethod,
     budget: float,
     entries: Sequence[dict],
     comparison: Comparison,
@@ -121,7 +123,7 @@ def _row(
     }
 
 
-def _full_row(full: Sequence[Figures]) -> dict:
+def _full_row(full: Sequence[StoredFigures]) -> dict:
     figures = [data_set_mean([v.mean() for v in _by_language([], result)]) for result in full]
     entries = [result.summary[0] for result in full]
     return {

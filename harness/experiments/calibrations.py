@@ -13,12 +13,12 @@ from matplotlib.ticker import MaxNLocator
 
 from harness import paper
 from harness.benchmarks.known import training_draw
-from harness.calibration.data import calibration_task, draw, gold_pairs
+from harness.calibration.data import calibration_data_set, draw, gold_pairs
 from harness.calibration.window import choose_window, mean_retention, pair_retention
 from harness.experiments.figures import legend, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.windows import snap
+from harness.experiments.workbench import Workbench
 from harness.store.reader import Store
 from pruners.core.errors import PruneBoardError
 
@@ -27,7 +27,7 @@ DATA_SETS = 5
 
 
 @dataclass(frozen=True)
-class Source:
+class CalibrationSource:
     """A distribution of calibration pairs. Ratios of every pair are computed once; a draw is a mean over some."""
 
     name: str
@@ -43,7 +43,7 @@ class Source:
         return [size for size in wanted if size < self.pool]
 
 
-def calibration_robustness(lab: Lab) -> Outcome:
+def calibration_robustness(lab: Workbench) -> Outcome:
     """The window that each seed chooses from N pairs, as layers and snapped to the nearest of the nine windows."""
     s = lab.settings
     seeds = range(s.seed, s.seed + s.seeds)
@@ -101,12 +101,12 @@ def calibration_robustness(lab: Lab) -> Outcome:
     return Outcome(rows, {**columns, "snap": "snap %"}, draw_figure, facts, notes)
 
 
-def _is_training(lab: Lab) -> bool:
-    name = lab.settings.calibration or lab.suite.calibration
+def _is_training(lab: Workbench) -> bool:
+    name = lab.settings.calibration or lab.benchmark.calibration
     return name is not None and training_draw(name) is not None
 
 
-def _first(lab: Lab, seeds: Sequence[int]) -> Source:
+def _first(lab: Workbench, seeds: Sequence[int]) -> CalibrationSource:
     """The calibration set. Of the training corpus every draw is made anew, from all of it."""
     if not _is_training(lab):
         return _whole(
@@ -116,14 +116,14 @@ def _first(lab: Lab, seeds: Sequence[int]) -> Source:
     from harness.benchmarks.training_corpus import open_corpus
 
     s = lab.settings
-    asked = training_draw(s.calibration or lab.suite.calibration or "") or {}
+    asked = training_draw(s.calibration or lab.benchmark.calibration or "") or {}
     corpus = open_corpus(**{name: asked[name] for name in ("path", "revision") if name in asked})
-    task = all_draws(corpus, [size for size in s.sizes if size < len(corpus.asked)], seeds)
-    store = lab.store(task)
-    ratios = _ratios(lab, [(store, gold_pairs(task, store))])
-    place = {int(page.removeprefix("train-")): i for i, page in enumerate(task.page_ids)}
-    found = f"revision {corpus.revision or 'unknown (a folder)'}; {len(task.page_ids)} pairs in all draws"
-    return Source(
+    data_set = all_draws(corpus, [size for size in s.sizes if size < len(corpus.asked)], seeds)
+    store = lab.store(data_set)
+    ratios = _ratios(lab, [(store, gold_pairs(data_set, store))])
+    place = {int(page.removeprefix("train-")): i for i, page in enumerate(data_set.page_ids)}
+    found = f"revision {corpus.revision or 'unknown (a folder)'}; {len(data_set.page_ids)} pairs in all draws"
+    return CalibrationSource(
         "colpali-train",
         len(corpus.asked),
         ratios,
@@ -132,17 +132,17 @@ def _first(lab: Lab, seeds: Sequence[int]) -> Source:
     )
 
 
-def _whole(lab: Lab, name: str, store: Store, pairs: list[tuple[int, int]]) -> Source:
+def _whole(lab: Workbench, name: str, store: Store, pairs: list[tuple[int, int]]) -> CalibrationSource:
     """All pairs of a set that one has are the pool."""
     ratios = _ratios(lab, [(store, pairs)])
-    return Source(name, len(ratios), ratios, _from(ratios), f"draws from all of its {len(ratios)} pairs")
+    return CalibrationSource(name, len(ratios), ratios, _from(ratios), f"draws from all of its {len(ratios)} pairs")
 
 
 def _from(ratios: np.ndarray) -> Callable[[int, int], list[int]]:
     return lambda size, seed: draw(range(len(ratios)), size, seed)
 
 
-def _notes(source: Source, sizes: Sequence[int]) -> list[str]:
+def _notes(source: CalibrationSource, sizes: Sequence[int]) -> list[str]:
     """What was not done and why, and where seeds agree because they share their pairs."""
     notes = []
     if too_large := [size for size in sizes if size >= source.pool]:
@@ -158,27 +158,27 @@ def _notes(source: Source, sizes: Sequence[int]) -> list[str]:
     return notes
 
 
-def _second(lab: Lab) -> Source:
+def _second(lab: Workbench) -> CalibrationSource:
     """The second distribution: a data set that was named, or pairs of the evaluated data sets.
 
     The latter is the paper's own first distribution. It only asks where the window would be; no evaluation uses it.
     """
     s = lab.settings
     if s.second_calibration:
-        task = calibration_task(s.second_calibration)
-        store = lab.store(task)
-        return _whole(lab, task.name, store, gold_pairs(task, store))
+        data_set = calibration_data_set(s.second_calibration)
+        store = lab.store(data_set)
+        return _whole(lab, data_set.name, store, gold_pairs(data_set, store))
     parts = []
-    for task in lab.suite.tasks[:DATA_SETS]:
-        store = lab.evaluated[task.name]
-        parts.append((store, draw(gold_pairs(task, store), OF_EACH, s.seed)))
+    for data_set in lab.benchmark.data_sets[:DATA_SETS]:
+        store = lab.evaluated[data_set.name]
+        parts.append((store, draw(gold_pairs(data_set, store), OF_EACH, s.seed)))
     ratios = _ratios(lab, parts)
     origin = f"draws from {len(ratios)} pairs: at most {OF_EACH} of each of {len(parts)} evaluated data sets"
     name = "an evaluated data set" if len(parts) == 1 else f"{len(parts)} evaluated data sets"
-    return Source(name, len(ratios), ratios, _from(ratios), origin)
+    return CalibrationSource(name, len(ratios), ratios, _from(ratios), origin)
 
 
-def _ratios(lab: Lab, parts: Sequence[tuple[Store, list[tuple[int, int]]]]) -> np.ndarray:
+def _ratios(lab: Workbench, parts: Sequence[tuple[Store, list[tuple[int, int]]]]) -> np.ndarray:
     """Score Retention `[pairs, layers]` of all pairs of some stores."""
     found = []
     with lab.progress("curve over layers", total=sum(len(pairs) for _, pairs in parts), done=0) as advance:

@@ -42,30 +42,35 @@ def read_cells(
     failures: Mapping[str, str],
 ) -> Cells:
     """Everything that tables and figures need of a run."""
-    data_sets, averages = [], []
-    done = [m for m in methods if all(run.has(task, m.slug) for tasks in groups.values() for task in tasks)]
+    cells: list[dict[str, Any]] = []
+    averages: list[dict[str, Any]] = []
+    done = [
+        m for m in methods if all(run.has(data_set, m.slug) for data_sets in groups.values() for data_set in data_sets)
+    ]
     if not done:
         raise PruneBoardError(f"no method could be evaluated: {'; '.join(failures.values()) or 'none was asked for'}")
-    for group, tasks in groups.items():
-        full = {task: _figures(run.read_result(task, FULL).per_query) for task in tasks}
+    for group, data_sets in groups.items():
+        full = {data_set: _figures(run.read_result(data_set, FULL).per_query) for data_set in data_sets}
         for method in done:
-            rows = [row for task in tasks for row in _data_set_rows(run, group, task, method, full[task])]
-            data_sets += rows
+            rows = [
+                row for data_set in data_sets for row in _data_set_rows(run, group, data_set, method, full[data_set])
+            ]
+            cells += rows
             averages += _averages(group, method, rows, summaries[group])
-    return Cells(data_sets, averages, failures)
+    return Cells(cells, averages, failures)
 
 
 def _data_set_rows(
-    run: RunFolder, group: str, task: str, method: Method, full: Mapping[str, float]
+    run: RunFolder, group: str, data_set: str, method: Method, full: Mapping[str, float]
 ) -> list[dict[str, Any]]:
-    result = run.read_result(task, method.slug)
+    result = run.read_result(data_set, method.slug)
     rows = []
     for entry in result.summary:
         figures = _figures(result.per_query[result.per_query["budget"] == entry["budget"]])
         rows.append(
             {
                 "benchmark": group,
-                "data_set": task,
+                "data_set": data_set,
                 "method": method.text,
                 "budget": entry["budget"],
                 "realised": entry["realised"],

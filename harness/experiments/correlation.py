@@ -11,16 +11,16 @@ from scipy import stats
 
 from harness.experiments import labels
 from harness.experiments.figures import legend, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import standard
+from harness.experiments.workbench import Workbench
 
 RESAMPLES = 1_000
 PAPER_POINTS = ("sap", "random", "docpruner", "kmeans(renormalize=false)")
 """The four methods whose points the paper correlates: r of its printed cells of these is the 0.60 that it states."""
 
 
-def sr_ndcg(lab: Lab) -> Outcome:
+def sr_ndcg(lab: Workbench) -> Outcome:
     """Pearson and Spearman with intervals from resampled data sets: points of one data set are not independent.
 
     The paper's r is over the points of all its backbones, so one backbone's is not compared with it.

@@ -12,20 +12,20 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.backbones.base import EngineBackbone
 from harness.backbones.contract import TEXT_TOKENS
-from harness.backbones.text import LONGEST
+from harness.backbones.text_encoder import LONGEST
 from harness.bench.capture import LENGTHS, PROMPT, WAYS, measure
 from harness.bench.decoder import Decoder
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.calibration.data import draw
 from harness.calibration.window import GAMMA
 from harness.experiments import labels
 from harness.experiments.figures import legend, line, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
+from harness.experiments.workbench import Workbench
 from pruners.core.apply import SEED
+from pruners.core.context import PruneContext
 from pruners.core.errors import PruneBoardError
-from pruners.core.given import Given
 
 TIMED = ("random", "docpruner", "sap", "kmeans", "agglomerative", "token_pooling")
 FORWARD = "encode a page"
@@ -35,17 +35,17 @@ PAPER_WAYS = {WAYS["sdpa"]: "sdpa", WAYS["eager-layer"]: "streaming", WAYS["eage
 """Ours -> the paper's, whose streaming is eager attention of a layer at a time."""
 
 
-def pruning_latency(lab: Lab) -> Outcome:
+def pruning_latency(lab: Workbench) -> Outcome:
     """The median over pages of pruning one of them at γ = 0.10, beside encoding it."""
-    places = [(task, i) for task in lab.suite.tasks for i in range(len(task.page_ids))]
+    places = [(data_set, i) for data_set in lab.benchmark.data_sets for i in range(len(data_set.page_ids))]
     places = draw(places, lab.settings.timed_pages, lab.settings.seed)
-    pages = [lab.evaluated[task.name].page(i) for task, i in places]
+    pages = [lab.evaluated[data_set.name].page(i) for data_set, i in places]
     methods = ready(lab, TIMED, (GAMMA,))
     times = {FORWARD: _encoding(lab, places[:ENCODED])}
     with lab.progress("time the methods", total=len(methods), done=0) as advance:
         for method in methods:
             if method.failure is None:
-                given = [Given(page.id, SEED, 0) for page in pages]
+                given = [PruneContext(page.id, SEED, 0) for page in pages]
                 method.pruner.prune(pages[0], (GAMMA,), given[0])  # compiles what is not compiled yet
                 times[method.text] = [
                     _milliseconds(method.pruner.prune, page, (GAMMA,), g) for page, g in zip(pages, given, strict=True)
@@ -88,7 +88,7 @@ def pruning_latency(lab: Lab) -> Outcome:
     return Outcome(rows, {**columns, "paper_h200": "paper, H200"}, draw_figure, {"encoded_on": encoder}, notes)
 
 
-def peak_memory(lab: Lab) -> Outcome:
+def peak_memory(lab: Workbench) -> Outcome:
     """Peak memory of four ways to read attention in a decoder of the backbone's own shape, each in its own process."""
     decoder = _decoder(lab)
     on_gpu = decoder.device.startswith("cuda")
@@ -134,7 +134,7 @@ def peak_memory(lab: Lab) -> Outcome:
     return Outcome(rows, {**columns, "extra_mb_ratio": "x"}, draw_figure, facts, notes)
 
 
-def _decoder(lab: Lab) -> Decoder:
+def _decoder(lab: Workbench) -> Decoder:
     """The shape of the backbone's text decoder, as its own config states it."""
     backbone, card = lab.backbone, lab.backbone.card
     if card.kind == TEXT_TOKENS:
@@ -153,10 +153,10 @@ def _decoder(lab: Lab) -> Decoder:
     )
 
 
-def _encoding(lab: Lab, places: Sequence[tuple[Benchmark, int]]) -> list[float]:
+def _encoding(lab: Workbench, places: Sequence[tuple[DataSet, int]]) -> list[float]:
     """Milliseconds of encoding pages one at a time. Vectors end on the CPU, so a GPU is done when the call is."""
     as_text = lab.backbone.card.kind == TEXT_TOKENS
-    pages = [(task.texts or ())[i] if as_text else task.image(i) for task, i in places]
+    pages = [(data_set.texts or ())[i] if as_text else data_set.image(i) for data_set, i in places]
     lab.backbone.encode_pages(pages[:1])
     with lab.progress("time the backbone", total=len(pages), done=0) as advance:
         times = []

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.experiments import labels
-from harness.experiments.joint_sources import MEAN, Source, titles
+from harness.experiments.joint_sources import MEAN, JoinedFolder, titles
 from harness.experiments.windows import NINE, snap
 from pruners import Window
 
@@ -22,13 +22,13 @@ ON_PAIRS = ("layer-curve", "base-probe")
 class Joint:
     """Backbones in the order in which their folders were named, benchmarks by name."""
 
-    sources: Sequence[Source]
+    sources: Sequence[JoinedFolder]
 
     @cached_property
-    def backbones(self) -> dict[str, list[Source]]:
+    def backbones(self) -> dict[str, list[JoinedFolder]]:
         """Title -> its folders: one backbone may have several, of different benchmarks."""
         words = titles(self.sources)
-        found: dict[str, list[Source]] = {title: [] for title in words.values()}
+        found: dict[str, list[JoinedFolder]] = {title: [] for title in words.values()}
         for source in self.sources:
             found[words[source.checkpoint]].append(source)
         return found

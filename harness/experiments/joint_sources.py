@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.experiments import labels
-from harness.experiments.lab import group_of
 from harness.experiments.registry import EXPERIMENTS
+from harness.experiments.workbench import group_of
 from pruners.core.errors import PruneBoardError
 
 READ = ("main-table", "budget-curve", "layer-curve", "window-ablation", "base-probe", "sr-ndcg")
@@ -32,7 +32,7 @@ MEAN = "mean"
 
 
 @dataclass(frozen=True)
-class Source:
+class JoinedFolder:
     """One folder, and what its experiments wrote."""
 
     folder: Path
@@ -57,10 +57,10 @@ class Source:
         """The data sets behind the averages that this folder gives, by benchmark."""
         rows = [row for record in self.records.values() for row in record["rows"]]
         named = [name for name in dict.fromkeys(row.get("benchmark") for row in rows) if name not in (None, MEAN)]
-        tasks = list(self.first["benchmark"])
-        own = [name for name in named if name not in {group_of(task, "") for task in tasks}]
-        groups = {task: group_of(task, own[0] if own else "") for task in tasks}
-        return {name: sorted(task for task in tasks if groups[task] == name) for name in named}
+        data_sets = list(self.first["benchmark"])
+        own = [name for name in named if name not in {group_of(data_set, "") for data_set in data_sets}]
+        groups = {data_set: group_of(data_set, own[0] if own else "") for data_set in data_sets}
+        return {name: sorted(data_set for data_set in data_sets if groups[data_set] == name) for name in named}
 
     def windows(self) -> set[str]:
         """The layers that `sap` read here."""
@@ -74,7 +74,7 @@ class Source:
         return {"folder": str(self.folder), "key": key, **kept, "experiments": code}
 
 
-def read_sources(folders: Sequence[Path]) -> tuple[list[Source], list[str]]:
+def read_sources(folders: Sequence[Path]) -> tuple[list[JoinedFolder], list[str]]:
     """The folders, checked; and notes for a reader of what they give together."""
     sources, notes = [], []
     for folder in folders:
@@ -106,7 +106,7 @@ def read_records(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _source(folder: Path, records: dict[str, dict[str, Any]]) -> Source:
+def _source(folder: Path, records: dict[str, dict[str, Any]]) -> JoinedFolder:
     if not folder.is_dir():
         raise PruneBoardError(f"there is no folder {folder}; `harness experiment all` writes one a backbone")
     if not records:
@@ -121,10 +121,10 @@ def _source(folder: Path, records: dict[str, dict[str, Any]]) -> Source:
         raise PruneBoardError(
             f"nothing in {folder} can be joined: it has {', '.join(records)}; join reads {', '.join(READ)}"
         )
-    return Source(folder, joined)
+    return JoinedFolder(folder, joined)
 
 
-def _refuse_what_misleads(sources: Sequence[Source]) -> None:
+def _refuse_what_misleads(sources: Sequence[JoinedFolder]) -> None:
     """Everything that would put a wrong figure into a joint table, by name and with the way out."""
     for setting in SAME:
         values = _by_value((s, record["settings"].get(setting)) for s in sources for record in s.records.values())
@@ -132,7 +132,7 @@ def _refuse_what_misleads(sources: Sequence[Source]) -> None:
             raise PruneBoardError(
                 f"made with different --{setting}: {_told(values)}. One table of both would mislead: run again with one"
             )
-    owner: dict[tuple[tuple[str, str], str], Source] = {}
+    owner: dict[tuple[tuple[str, str], str], JoinedFolder] = {}
     for source in sources:
         for benchmark in source.benchmarks:
             other = owner.setdefault((source.checkpoint, benchmark), source)
@@ -145,10 +145,12 @@ def _refuse_what_misleads(sources: Sequence[Source]) -> None:
         sets = _by_value((s, ", ".join(s.benchmarks[benchmark])) for s in sources if benchmark in s.benchmarks)
         if len(sets) > 1:
             raise PruneBoardError(f"averages of {benchmark} are over different data sets: {_told(sets)}")
-    for task in dict.fromkeys(task for source in sources for task in source.first["benchmark"]):
-        content = _by_value((s, s.first["benchmark"][task]) for s in sources if task in s.first["benchmark"])
+    for data_set in dict.fromkeys(data_set for source in sources for data_set in source.first["benchmark"]):
+        content = _by_value((s, s.first["benchmark"][data_set]) for s in sources if data_set in s.first["benchmark"])
         if len(content) > 1:
-            raise PruneBoardError(f"{task} was not the same data everywhere: {_told(content)}; evaluate one revision")
+            raise PruneBoardError(
+                f"{data_set} was not the same data everywhere: {_told(content)}; evaluate one revision"
+            )
     for checkpoint in dict.fromkeys(source.checkpoint for source in sources):
         windows = _by_value((s, window) for s in sources if s.checkpoint == checkpoint for window in s.windows())
         if len(windows) > 1:
@@ -157,7 +159,7 @@ def _refuse_what_misleads(sources: Sequence[Source]) -> None:
             )
 
 
-def _differences(sources: Sequence[Source]) -> list[str]:
+def _differences(sources: Sequence[JoinedFolder]) -> list[str]:
     found = []
     kinds = _by_value((source, source.card.get("kind", "visual")) for source in sources)
     if len(kinds) > 1:
@@ -172,7 +174,7 @@ def _differences(sources: Sequence[Source]) -> list[str]:
     return found
 
 
-def _by_value(pairs: Iterable[tuple[Source, Any]]) -> dict[str, list[str]]:
+def _by_value(pairs: Iterable[tuple[JoinedFolder, Any]]) -> dict[str, list[str]]:
     """Value -> the folders that have it."""
     found: dict[str, list[str]] = {}
     for source, value in pairs:
@@ -186,7 +188,7 @@ def _told(values: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(f"{value} in {', '.join(folders)}" for value, folders in values.items())
 
 
-def titles(sources: Sequence[Source]) -> dict[tuple[str, str], str]:
+def titles(sources: Sequence[JoinedFolder]) -> dict[tuple[str, str], str]:
     """The words for each backbone; two checkpoints of one name are told apart by their revisions."""
     checkpoints = list(dict.fromkeys(source.checkpoint for source in sources))
     names = [name for name, _ in checkpoints]

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.experiments import labels
 from harness.experiments.figures import legend, line, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.printed import SIZES
 from harness.experiments.retrieval import RETENTION, failures
+from harness.experiments.workbench import Workbench
 from pruners.eos import docpruner
 
 STATISTICS = {False: "plain", True: "IQR-clipped"}
@@ -23,7 +23,7 @@ MATCHED_GAMMA = 0.05
 """The budget at which the paper compares the two ways to run DocPruner."""
 
 
-def docpruner_native(lab: Lab) -> Outcome:
+def docpruner_native(lab: Workbench) -> Outcome:
     """Plain and IQR-clipped statistics at every λ; SAP at the same ratio on every data set, matched on the average."""
     methods = {(z, clip): str(docpruner(z=z, clip=clip)) for clip in STATISTICS for z in lab.settings.lambdas}
     cells = lab.evaluate(list(methods.values()), (1.0,), partners=("sap",))

@@ -14,8 +14,8 @@ from harness import paper
 from harness.calibration.window import choose_window, mean_retention, pair_retention
 from harness.encode import encode
 from harness.experiments.figures import bars, layer_bands, legend, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
+from harness.experiments.workbench import Workbench
 from harness.store.reader import Store
 from pruners import STANDARD, Page, Window
 from pruners.core.errors import PruneBoardError
@@ -25,7 +25,7 @@ RESAMPLES = 1_000
 OWN, BASE = "fine-tuned", "base"
 
 
-def base_probe(lab: Lab) -> Outcome:
+def base_probe(lab: Workbench) -> Outcome:
     """The same vectors, pairs and budgets; only the attention comes from another model."""
     probed, origin = _with_base_attention(lab)
     chosen = lab.pairs()
@@ -121,7 +121,7 @@ def printed_probe(backbone: str, row: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def v2v_ablation(lab: Lab) -> Outcome:
+def v2v_ablation(lab: Workbench) -> Outcome:
     """In-degree over the window from visual rows only, and from all rows."""
     window, chosen, store = lab.bound.window, lab.pairs(), lab.calibration_store
     _require(store, "all_to_visual")
@@ -181,7 +181,7 @@ def _mean_interval(values: np.ndarray) -> list[float]:
     return [float(bound) for bound in np.quantile(draws, [0.025, 0.975])]
 
 
-def _with_base_attention(lab: Lab) -> tuple[Any, str]:
+def _with_base_attention(lab: Workbench) -> tuple[Any, str]:
     """The backbone with another model's attention, and what that model is."""
     from harness.backbones.attention_source import with_attention_from
 

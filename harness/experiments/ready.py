@@ -14,10 +14,10 @@ from harness.evaluation.methods import (
     prepare,
     refuse_unfit,
 )
-from harness.experiments.lab import Lab
+from harness.experiments.workbench import Workbench
 
 
-def ready(lab: Lab, texts: Sequence[str], budgets: Sequence[float]) -> list[Method]:
+def ready(lab: Workbench, texts: Sequence[str], budgets: Sequence[float]) -> list[Method]:
     """Methods that can prune at these budgets; one that cannot has its `failure`. A stochastic one runs once."""
     methods = refuse_unfit(choose_methods(texts, 1), next(iter(lab.evaluated.values())))
     fit = [method.pruner for method in methods if method.failure is None]

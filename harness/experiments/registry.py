@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
-    from harness.experiments.lab import Lab
     from harness.experiments.outcome import Outcome
+    from harness.experiments.workbench import Workbench
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """`target` is `module:function` below `harness.experiments`; the function makes an `Outcome` from a `Lab`."""
+    """`target` is `module:function` below `harness.experiments`; the function makes an `Outcome` from a `Workbench`."""
 
     name: str
     stands_for: str
@@ -30,7 +30,7 @@ class Experiment:
     measured_on: Literal["benchmark", "calibration", "backbone"] = "benchmark"
     """What the figures depend on, which a figure's title names: evaluated pages, calibration pairs, no pages at all."""
 
-    def load(self) -> Callable[[Lab], Outcome]:
+    def load(self) -> Callable[[Workbench], Outcome]:
         module, function = self.target.split(":")
         return getattr(importlib.import_module(f"harness.experiments.{module}"), function)
 

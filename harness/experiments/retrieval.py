@@ -10,8 +10,8 @@ from harness import paper
 from harness.experiments import labels, printed
 from harness.experiments.cells import Cells
 from harness.experiments.figures import bars, interval_band, legend, line, looks, panels
-from harness.experiments.lab import PAPER_METHODS, Lab
 from harness.experiments.outcome import Outcome
+from harness.experiments.workbench import PAPER_METHODS, Workbench
 from harness.metrics.ranking import CUTOFFS
 from pruners import STANDARD, SWEEP
 
@@ -20,12 +20,12 @@ TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9)
 GAMMA = "keep ratio γ [fraction of a page's vectors]"
 
 
-def standard(lab: Lab) -> Cells:
+def standard(lab: Workbench) -> Cells:
     """The paper's methods at the three standard budgets: read by five experiments, run once."""
     return lab.evaluate(PAPER_METHODS, STANDARD)
 
 
-def main_table(lab: Lab) -> Outcome:
+def main_table(lab: Workbench) -> Outcome:
     """Every data set, method and standard budget, then the benchmarks' averages with intervals."""
     cells, name = standard(lab), lab.backbone.card.name
     rows: list[dict[str, Any]] = []
@@ -72,7 +72,7 @@ def _row(row: dict[str, Any], data_set: str, own: dict[str, Any], known: dict[st
     return {**line, **printed.beside(own["retention"], known["ndcg_at_5_retention_pct"]), **said}
 
 
-def budget_curve(lab: Lab) -> Outcome:
+def budget_curve(lab: Workbench) -> Outcome:
     """Retention at all budgets of the sweep. K-Means is the main table's, so that the paper's stands beside it."""
     cells = lab.evaluate(("sap", "random", "kmeans(renormalize=false)", "docpruner", "eos"), SWEEP)
     name = lab.backbone.card.name
@@ -105,7 +105,7 @@ def budget_curve(lab: Lab) -> Outcome:
     return Outcome(rows, columns, draw, notes=failures(cells))
 
 
-def ndcg_cutoffs(lab: Lab) -> Outcome:
+def ndcg_cutoffs(lab: Workbench) -> Outcome:
     """SAP's retention at every cutoff."""
     cells, name = standard(lab), lab.backbone.card.name
     rows = []
@@ -136,7 +136,7 @@ def ndcg_cutoffs(lab: Lab) -> Outcome:
     return Outcome(rows, columns, draw, notes=failures(cells))
 
 
-def sap_adaptive(lab: Lab) -> Outcome:
+def sap_adaptive(lab: Workbench) -> Outcome:
     """One threshold over all pages against the same ratio on every page: the index has the same size."""
     cells, name = standard(lab), lab.backbone.card.name
     rows = []

@@ -10,9 +10,9 @@ from typing import Any
 
 from harness.evaluation.run_folder import environment
 from harness.experiments import labels
-from harness.experiments.lab import Lab, measured_with
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
 from harness.experiments.registry import Experiment
+from harness.experiments.workbench import Workbench, measured_with
 from pruners.core.errors import PruneBoardError
 
 
@@ -26,7 +26,7 @@ class Done:
     failure: str | None = None
 
 
-def run_experiments(lab: Lab, experiments: Sequence[Experiment], *, again: bool = False) -> list[Done]:
+def run_experiments(lab: Workbench, experiments: Sequence[Experiment], *, again: bool = False) -> list[Done]:
     """Run what is not finished. With several, one that cannot be run is named and the others go on."""
     finished = []
     with lab.progress("experiments", total=len(experiments), done=0) as advance:
@@ -41,7 +41,7 @@ def run_experiments(lab: Lab, experiments: Sequence[Experiment], *, again: bool 
     return finished
 
 
-def _is_finished(lab: Lab, experiment: Experiment, file: Path) -> bool:
+def _is_finished(lab: Workbench, experiment: Experiment, file: Path) -> bool:
     """Whether it is there, and was made by this code and these libraries."""
     if not file.is_file():
         return False
@@ -55,7 +55,7 @@ def _is_finished(lab: Lab, experiment: Experiment, file: Path) -> bool:
     return same
 
 
-def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:
+def _run(lab: Workbench, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:
     try:
         outcome = experiment.load()(lab)
     except PruneBoardError as error:
@@ -66,13 +66,13 @@ def _run(lab: Lab, experiment: Experiment, files: dict[str, Path], alone: bool) 
     return Done(experiment, files, outcome)
 
 
-def _title(lab: Lab, experiment: Experiment) -> str:
-    names = {"benchmark": lambda: lab.suite.name, "calibration": lambda: lab.calibration.name}
+def _title(lab: Workbench, experiment: Experiment) -> str:
+    names = {"benchmark": lambda: lab.benchmark.name, "calibration": lambda: lab.calibration.name}
     data = names[experiment.measured_on]() if experiment.measured_on in names else None
     return labels.title(lab.backbone.card.name, data)
 
 
-def _about(lab: Lab, experiment: Experiment) -> dict[str, Any]:
+def _about(lab: Workbench, experiment: Experiment) -> dict[str, Any]:
     """What the figures rest on."""
     about: dict[str, Any] = {
         "experiment": experiment.name,
@@ -88,7 +88,7 @@ def _about(lab: Lab, experiment: Experiment) -> dict[str, Any]:
     return {**about, "measured_with": measured_with(), "environment": environment()}
 
 
-def _caption(lab: Lab, experiment: Experiment) -> str:
+def _caption(lab: Workbench, experiment: Experiment) -> str:
     """What a reader of the table alone must know."""
     where = ", ".join(map(labels.benchmark, lab.groups))
     what = experiment.about[0].upper() + experiment.about[1:]

@@ -20,10 +20,10 @@ from harness.evaluation.methods import Method
 from harness.experiments import labels
 from harness.experiments.engines import TORCH, Engine, available, disk_bytes
 from harness.experiments.figures import legend, line, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.union import Union, union
+from harness.experiments.workbench import Workbench
 from harness.metrics.aggregate import retention
 from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import tile_queries, tile_tokens
@@ -51,10 +51,10 @@ class Indexed:
         return sum(map(len, self.pages[budget]))
 
 
-def storage_retrieval(lab: Lab) -> Outcome:
+def storage_retrieval(lab: Workbench) -> Outcome:
     """Every engine at every budget: written, loaded, asked. All queries count for quality, whatever was timed."""
     device = choose_device(lab.settings.device)
-    corpus = union(lab.suite.tasks, lab.evaluated)
+    corpus = union(lab.benchmark.data_sets, lab.evaluated)
     method = _method(lab)
     indexed = _index(lab, corpus, method, device)
     timed = [corpus.queries[i].numpy() for i in _timed_queries(lab, corpus)]
@@ -109,7 +109,7 @@ def storage_retrieval(lab: Lab) -> Outcome:
     return Outcome(rows, columns, draw_figure, facts, [*_notes(corpus, indexed, rows, len(timed)), *missing])
 
 
-def _method(lab: Lab) -> Method:
+def _method(lab: Workbench) -> Method:
     (method,) = ready(lab, [lab.settings.pruner], STANDARD)
     if method.failure is not None:
         raise PruneBoardError(method.failure)
@@ -118,7 +118,7 @@ def _method(lab: Lab) -> Method:
     return method
 
 
-def _index(lab: Lab, corpus: Union, method: Method, device: torch.device) -> Indexed:
+def _index(lab: Workbench, corpus: Union, method: Method, device: torch.device) -> Indexed:
     """Prune every page once, and score what is left against all queries: the same exact MaxSim as in `evaluate`."""
     if device.type == "cuda":
         tiles = tile_queries(corpus.queries, GPU_TILE_TOKENS, device)
@@ -128,8 +128,8 @@ def _index(lab: Lab, corpus: Union, method: Method, device: torch.device) -> Ind
     scores = np.empty((len(BUDGETS), len(corpus.queries), len(corpus.places)), np.float32)
     quantised = False
     with lab.progress("prune, score", total=len(corpus.places), done=0) as advance:
-        for place, (task, index) in enumerate(corpus.places):
-            page = lab.evaluated[task].page(index)
+        for place, (data_set, index) in enumerate(corpus.places):
+            page = lab.evaluated[data_set].page(index)
             result = prune(method.pruner, page, BUDGETS[1:], seed=lab.settings.seed)
             for budget, vectors in zip(BUDGETS, _kept(page, result), strict=True):
                 pages[budget].append(vectors.numpy().astype(np.float16))
@@ -148,7 +148,7 @@ def _kept(page: Page, result: Subset | Merged) -> list[torch.Tensor]:
     return [page.vectors, *(page.vectors[np.sort(result.kept(i))] for i in range(len(result.counts)))]
 
 
-def _timed_queries(lab: Lab, corpus: Union) -> list[int]:
+def _timed_queries(lab: Workbench, corpus: Union) -> list[int]:
     every = range(len(corpus.queries))
     return draw(every, lab.settings.timed_queries or len(every), lab.settings.seed)
 
@@ -197,9 +197,9 @@ def _quality(indexed: Indexed, budget: float) -> dict[str, Any]:
     return {"vectors": kept, "realised": kept / full, "ndcg@5": ndcg, "retention": share}
 
 
-def _paper(lab: Lab, row: dict[str, Any]) -> dict[str, Any]:
+def _paper(lab: Workbench, row: dict[str, Any]) -> dict[str, Any]:
     """Printed for SAP with ColPali on ViDoRe v2's pages and a V100: sizes can be compared, times only on a V100."""
-    whole_v2 = {name: len(tasks) for name, tasks in lab.groups.items()} == {"vidore-v2": 4}
+    whole_v2 = {name: len(data_sets) for name, data_sets in lab.groups.items()} == {"vidore-v2": 4}
     if (lab.backbone.card.name, row["engine"], row["method"]) != ("colpali", TORCH, "sap") or not whole_v2:
         return {}
     known = next(

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.experiments import labels, printed
 from harness.experiments.figures import legend, line, looks, panels
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION, failures
+from harness.experiments.workbench import Workbench
 
 EXACT = {4: 1 / 4, 9: 1 / 9, 25: 1 / 25}
 """Compression factors of Light-ColPali, and the budgets that they are."""
@@ -20,7 +20,7 @@ NEAREST = {4: 0.25, 9: 0.10, 25: 0.05}
 """The budgets that the SAP paper took for them: its cells can only be compared with ours at these."""
 
 
-def trained_comparison(lab: Lab) -> Outcome:
+def trained_comparison(lab: Workbench) -> Outcome:
     """SAP and training-free merging at the trained method's exact ratios, and at those the SAP paper took for them."""
     budgets = {*EXACT.values(), *NEAREST.values()}
     cells, name = lab.evaluate(("sap", "token_pooling"), sorted(budgets)), lab.backbone.card.name

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.store.reader import Store
 
 
@@ -32,7 +32,7 @@ class Union:
     """How many pages and queries the data sets list, and what became of them."""
 
 
-def union(tasks: Sequence[Benchmark], stores: Mapping[str, Store]) -> Union:
+def union(data_sets: Sequence[DataSet], stores: Mapping[str, Store]) -> Union:
     """One corpus, and the judgements of all data sets on it. Of two grades for a query and a page the higher counts."""
     id_of: dict[str, str] = {}  # what was read of a page -> its id here
     places: list[tuple[str, int]] = []
@@ -40,29 +40,29 @@ def union(tasks: Sequence[Benchmark], stores: Mapping[str, Store]) -> Union:
     queries: list[torch.Tensor] = []
     qrels: dict[str, dict[str, int]] = {}
     without_page = 0
-    for task in tasks:
-        store = stores[task.name]
+    for data_set in data_sets:
+        store = stores[data_set.name]
         own: dict[str, str] = {}
         for i, (page, seen) in enumerate(zip(store.page_ids, store.image_hashes, strict=True)):
-            name = f"{task.name}/{page}"
+            name = f"{data_set.name}/{page}"
             key = seen or name
             if key not in id_of:
                 id_of[key] = name
-                places.append((task.name, i))
+                places.append((data_set.name, i))
             own[page] = id_of[key]
         listed += len(store)
         data_sets_of.update(set(own.values()))
         for i, query in enumerate(store.query_ids):
             grades: dict[str, int] = {}
-            for page, grade in task.qrels.get(query, {}).items():
+            for page, grade in data_set.qrels.get(query, {}).items():
                 grades[own[page]] = max(grade, grades.get(own[page], grade))
             if any(grade > 0 for grade in grades.values()):
                 queries.append(store.query(i))
-                qrels[f"{task.name}/{query}"] = grades
+                qrels[f"{data_set.name}/{query}"] = grades
             else:
                 without_page += 1
     about = {
-        "data_sets": [task.name for task in tasks],
+        "data_sets": [data_set.name for data_set in data_sets],
         "pages_listed": listed,
         "pages": len(places),
         "pages_in_several_data_sets": sum(count > 1 for count in data_sets_of.values()),

@@ -13,9 +13,9 @@ from harness.experiments import labels, printed
 from harness.experiments.cells import Cells
 from harness.experiments.figures import layer_bands, legend, line, looks, panels
 from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
-from harness.experiments.lab import Lab
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION
+from harness.experiments.workbench import Workbench
 from pruners import STANDARD, Window
 from pruners.sap import sap
 
@@ -28,13 +28,13 @@ WINDOW_NAMES = {
 """What the window that SAP uses here is called, by where it comes from: one given by hand was not selected."""
 
 
-def sweep_windows(lab: Lab) -> Cells:
+def sweep_windows(lab: Workbench) -> Cells:
     """The nine windows and the one SAP uses here at three budgets: one evaluation, each page scored once."""
     windows = [*nine_windows(lab.backbone.card.layers).values(), lab.bound.window]
     return lab.evaluate([_sap(window) for window in dict.fromkeys(windows)], STANDARD)
 
 
-def layer_curve(lab: Lab) -> Outcome:
+def layer_curve(lab: Workbench) -> Outcome:
     """R(l), its median, the window and the alignment region; and where the best of nine windows lies."""
     chosen = lab.pairs()
     with lab.progress("curve over layers", total=len(chosen), done=0) as advance:
@@ -94,7 +94,7 @@ def layer_curve(lab: Lab) -> Outcome:
     return Outcome(rows, {"layer": "layer", "score_retention": "R(l)", "region": "region"}, draw, facts, notes)
 
 
-def window_ablation(lab: Lab) -> Outcome:
+def window_ablation(lab: Workbench) -> Outcome:
     """Nine windows × three budgets, and the window that SAP uses here among them, named by where it comes from."""
     cells, name, layers = sweep_windows(lab), lab.backbone.card.name, lab.backbone.card.layers
     source = lab.bound.origin["source"]
@@ -151,7 +151,7 @@ def window_ablation(lab: Lab) -> Outcome:
     return Outcome(rows, {**columns, "best_of_nine": "best"}, draw, facts)
 
 
-def width_robustness(lab: Lab) -> Outcome:
+def width_robustness(lab: Workbench) -> Outcome:
     """Windows that end where the one SAP uses here ends, of every width; each evaluated, none approximated."""
     layers = lab.backbone.card.layers
     stop = lab.bound.window.stop or layers
@@ -205,7 +205,7 @@ def _means_over_benchmarks(rows: list[dict[str, Any]], backbone: str) -> list[di
     return found
 
 
-def _best_window(lab: Lab, cells: Cells) -> dict[str, Any]:
+def _best_window(lab: Workbench, cells: Cells) -> dict[str, Any]:
     """The window of the nine with the best mean retention over benchmarks at γ = 0.10."""
     windows = nine_windows(lab.backbone.card.layers)
     by_benchmark = _retention_of_nine(lab, cells, GAMMA)
@@ -214,7 +214,7 @@ def _best_window(lab: Lab, cells: Cells) -> dict[str, Any]:
     return {"window": best, "start": windows[best].start, "stop": windows[best].stop, "retention": means[best]}
 
 
-def _retention_of_nine(lab: Lab, cells: Cells, budget: float) -> dict[str, dict[str, float]]:
+def _retention_of_nine(lab: Workbench, cells: Cells, budget: float) -> dict[str, dict[str, float]]:
     """Benchmark -> window -> retention at a budget."""
     windows = nine_windows(lab.backbone.card.layers)
     return {
@@ -223,7 +223,7 @@ def _retention_of_nine(lab: Lab, cells: Cells, budget: float) -> dict[str, dict[
     }
 
 
-def _sizes(lab: Lab) -> dict[str, int]:
+def _sizes(lab: Workbench) -> dict[str, int]:
     return {group: len(tasks) for group, tasks in lab.groups.items()}
 
 

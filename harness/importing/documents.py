@@ -10,8 +10,8 @@ from typing import Any
 from harness.importing.contents import contents_pages
 from harness.importing.headings import Heading, headings
 from harness.importing.pdf import PdfError, opened, outline, page_text
-from harness.importing.report import Report
-from harness.importing.sources import Source
+from harness.importing.report import ImportReport
+from harness.importing.sources import DocumentSource
 from harness.progress import Progress
 
 
@@ -19,7 +19,7 @@ from harness.progress import Progress
 class Document:
     """A readable PDF: its headings, its pages, and which of these are left out as tables of contents."""
 
-    source: Source
+    source: DocumentSource
     headings: tuple[Heading, ...]
     pages: int
     digest: str
@@ -31,7 +31,7 @@ class Document:
 
 
 def read_documents(
-    sources: Sequence[Source], keep_contents_pages: bool, report: Report, progress: Progress
+    sources: Sequence[DocumentSource], keep_contents_pages: bool, report: ImportReport, progress: Progress
 ) -> list[Document]:
     """Every PDF that can be used; of the others the report says why not."""
     documents: list[Document] = []
@@ -46,7 +46,7 @@ def read_documents(
     return documents
 
 
-def _read(source: Source, keep_contents_pages: bool, seen: dict[str, str]) -> Document:
+def _read(source: DocumentSource, keep_contents_pages: bool, seen: dict[str, str]) -> Document:
     if not source.is_pdf:
         raise PdfError("it is an image and has no outline")
     digest = hashlib.sha256(source.path.read_bytes()).hexdigest()

@@ -16,9 +16,9 @@ from harness.benchmarks.content import image_hash
 from harness.importing.labels import QRELS, QUERIES, Labels, read_labels
 from harness.importing.ocr import needs_ocr
 from harness.importing.pdf import PdfError, opened, page_image, page_text
-from harness.importing.problems import ImportProblemsError, Problem
-from harness.importing.report import Report
-from harness.importing.sources import Source, find_sources, page_id
+from harness.importing.problems import ImportProblem, ImportProblemsError
+from harness.importing.report import ImportReport
+from harness.importing.sources import DocumentSource, find_sources, page_id
 from harness.importing.writing import PageWriter, new_folder, png, write_labels, write_readme
 from harness.progress import Progress, quiet
 from pruners.core.errors import PruneBoardError
@@ -36,11 +36,11 @@ def import_labelled(
     dpi: int,
     ocr: Callable[[Image.Image], str] | None = None,
     progress: Progress = quiet,
-) -> Report:
+) -> ImportReport:
     """Make the benchmark folder `out` of a labelled folder, or tell all that is wrong with it."""
     if out.resolve().is_relative_to(folder.resolve()):
         raise PruneBoardError(f"--out {out} lies inside {folder}; its pictures would be imported next time")
-    report = Report()
+    report = ImportReport()
     labels = read_labels(folder)
     sources = find_sources([folder])
     problems = list(labels.problems)
@@ -61,9 +61,9 @@ def import_labelled(
                         report.textless_pages += source.is_pdf and not text.strip()
                         writer.add(page, encoded, None if source.is_pdf else source.name, text)
                 except PdfError as error:
-                    problems.append(Problem(source.name, None, str(error)))
+                    problems.append(ImportProblem(source.name, None, str(error)))
                 except CANNOT_DECODE as error:
-                    problems.append(Problem(source.name, None, f"the image cannot be decoded ({error})"))
+                    problems.append(ImportProblem(source.name, None, f"the image cannot be decoded ({error})"))
                 advance(1)
         writer.close()
         broken = {problem.file for problem in problems}
@@ -78,7 +78,7 @@ def import_labelled(
     return report
 
 
-def _pages(source: Source, dpi: int) -> Iterator[tuple[str, bytes, Image.Image, str]]:
+def _pages(source: DocumentSource, dpi: int) -> Iterator[tuple[str, bytes, Image.Image, str]]:
     """Id, encoded picture, picture and text of each page of a file. An image file's own bytes are kept as they are."""
     if source.is_pdf:
         with opened(source.path) as pdf:
@@ -90,7 +90,7 @@ def _pages(source: Source, dpi: int) -> Iterator[tuple[str, bytes, Image.Image, 
     yield source.name, encoded, Image.open(io.BytesIO(encoded)).convert("RGB"), ""
 
 
-def _missing_pages(labels: Labels, pages: set[str], broken: set[str]) -> list[Problem]:
+def _missing_pages(labels: Labels, pages: set[str], broken: set[str]) -> list[ImportProblem]:
     """Judgements of pages that are not there. A page of a file that is named as broken already is not told again."""
     problems = []
     for query, page in labels.qrels:
@@ -98,11 +98,11 @@ def _missing_pages(labels: Labels, pages: set[str], broken: set[str]) -> list[Pr
             what = f"there is no page {page!r}"
             if any(known.startswith(f"{page}#page=") for known in pages):
                 what += f"; pages of a PDF are named {page}#page=1, {page}#page=2, …"
-            problems.append(Problem(QRELS, labels.rows[query, page], what))
+            problems.append(ImportProblem(QRELS, labels.rows[query, page], what))
     return problems
 
 
-def _never_relevant(labels: Labels) -> Sequence[Problem]:
+def _never_relevant(labels: Labels) -> Sequence[ImportProblem]:
     if labels.qrels and not any(labels.qrels.values()):
-        return [Problem(QRELS, None, "no page is relevant to any query: every score is 0")]
+        return [ImportProblem(QRELS, None, "no page is relevant to any query: every score is 0")]
     return []

@@ -1,7 +1,7 @@
 """A benchmark without labelling: PDFs whose own outline asks the questions.
 
 Documents are read for their outlines first; then the chosen pages are drawn and written one at a time, and queries keep
-those gold pages that were written. What was left out, and why, is in the `Report`.
+those gold pages that were written. What was left out, and why, is in the `ImportReport`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.importing.documents import Document, read_documents
 from harness.importing.headings import MIN_WORDS, Questions, questions
 from harness.importing.ocr import needs_ocr
 from harness.importing.pdf import PdfError, opened, page_image, page_text
-from harness.importing.report import Report
+from harness.importing.report import ImportReport
 from harness.importing.sources import find_sources, page_id
 from harness.importing.writing import PageWriter, new_folder, png, write_labels, write_readme
 from harness.progress import Progress, quiet
@@ -35,7 +35,7 @@ Ocr = Callable[[Image.Image], str]
 
 
 @dataclass(frozen=True)
-class Settings:
+class OutlineSettings:
     """How PDFs become a benchmark. `pairs`: only so many (query, page) pairs and their pages, for calibration."""
 
     dpi: int = DPI
@@ -52,10 +52,10 @@ class Settings:
 
 
 def import_outlines(
-    sources: Sequence[Path], out: Path, settings: Settings, ocr: Ocr | None = None, progress: Progress = quiet
-) -> Report:
+    sources: Sequence[Path], out: Path, settings: OutlineSettings, ocr: Ocr | None = None, progress: Progress = quiet
+) -> ImportReport:
     """Make the benchmark folder `out` of the PDFs in `sources`."""
-    report = Report()
+    report = ImportReport()
     documents = read_documents(find_sources(sources), settings.keep_contents_pages, report, progress)
     if not documents:
         reasons = "; ".join(f"{name}: {why}" for name, why in report.skipped.items())
@@ -102,9 +102,9 @@ def _some_pairs(asked: Questions, documents: Sequence[Document], count: int, see
 def _draw(
     documents: Sequence[Document],
     places: Sequence[Place],
-    settings: Settings,
+    settings: OutlineSettings,
     ocr: Ocr | None,
-    report: Report,
+    report: ImportReport,
     progress: Progress,
 ) -> Iterator[tuple[Place, str, Image.Image, str]]:
     """Place, id, picture and text of each page that belongs into the corpus."""
@@ -127,7 +127,7 @@ def _draw(
                     advance(1)
 
 
-def _draw_page(pdf: Any, page: int, dpi: int, ocr: Ocr | None, report: Report) -> tuple[Image.Image, str]:
+def _draw_page(pdf: Any, page: int, dpi: int, ocr: Ocr | None, report: ImportReport) -> tuple[Image.Image, str]:
     image, text = page_image(pdf, page, dpi), page_text(pdf, page)
     if ocr is not None and needs_ocr(text) and not _is_blank(image):
         text = ocr(image)
@@ -135,7 +135,9 @@ def _draw_page(pdf: Any, page: int, dpi: int, ocr: Ocr | None, report: Report) -
     return image, text
 
 
-def _read_as_contents(drawn: tuple[Image.Image, str], document: Document, settings: Settings, ocr: Ocr | None) -> bool:
+def _read_as_contents(
+    drawn: tuple[Image.Image, str], document: Document, settings: OutlineSettings, ocr: Ocr | None
+) -> bool:
     """Whether OCR shows a page to be a table of contents, which its missing text layer could not."""
     return ocr is not None and not settings.keep_contents_pages and is_contents_page(drawn[1], document.keys)
 
@@ -145,7 +147,7 @@ def _is_blank(image: Image.Image) -> bool:
 
 
 def _write_pages(
-    folder: Path, pages: Iterator[tuple[Place, str, Image.Image, str]], report: Report
+    folder: Path, pages: Iterator[tuple[Place, str, Image.Image, str]], report: ImportReport
 ) -> dict[Place, str]:
     """Write the corpus; for each place the id its page has there. A page that looks like an earlier one is that one."""
     ids: dict[Place, str] = {}
@@ -165,7 +167,7 @@ def _write_pages(
 
 
 def _label(
-    asked: Questions, ids: dict[Place, str], report: Report
+    asked: Questions, ids: dict[Place, str], report: ImportReport
 ) -> tuple[dict[str, str], dict[tuple[str, str], int]]:
     """Queries that still have a gold page, numbered, and their judgements."""
     queries: dict[str, str] = {}

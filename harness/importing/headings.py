@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.importing.pdf import Entry
+from harness.importing.pdf import OutlineEntry
 
 MIN_WORDS = 2
 
@@ -38,7 +38,7 @@ class Heading:
         return sum(any(map(str.isalnum, word)) for word in self.text.split())
 
 
-def headings(entries: Iterable[Entry]) -> list[Heading]:
+def headings(entries: Iterable[OutlineEntry]) -> list[Heading]:
     """The headings of one document, numbers stripped.
 
     A lone letter is an appendix's number only where it goes on with the numbering: `A` after a numbered heading of the

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.benchmarks.folder import QUERY_ID, QUERY_TEXT
-from harness.importing.problems import Problem
+from harness.benchmarks.data_set import QUERY_ID, QUERY_TEXT
+from harness.importing.problems import ImportProblem
 
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
 HEADER = ("query-id", "corpus-id", "score")
@@ -29,7 +29,7 @@ class Labels:
     languages: dict[str, str] = field(default_factory=dict)
     qrels: dict[tuple[str, str], int] = field(default_factory=dict)
     rows: dict[tuple[str, str], int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ImportProblem] = field(default_factory=list)
 
 
 def read_labels(folder: Path) -> Labels:
@@ -38,7 +38,7 @@ def read_labels(folder: Path) -> Labels:
     known = _read_queries(folder / QUERIES, labels)
     _read_qrels(folder / QRELS, labels, known)
     if labels.queries and not labels.qrels and not labels.problems:
-        labels.problems.append(Problem(QRELS, None, "it has no rows, so there is nothing to measure"))
+        labels.problems.append(ImportProblem(QRELS, None, "it has no rows, so there is nothing to measure"))
     return labels
 
 
@@ -47,7 +47,7 @@ def _read_queries(path: Path, labels: Labels) -> set[str]:
     known: set[str] = set()
 
     def wrong(row: int, what: str) -> None:
-        labels.problems.append(Problem(path.name, row, what))
+        labels.problems.append(ImportProblem(path.name, row, what))
 
     for row, line in _lines(path, labels):
         try:
@@ -79,7 +79,7 @@ def _read_queries(path: Path, labels: Labels) -> set[str]:
             if language:
                 labels.languages[query] = language
     if not known and not labels.problems:
-        labels.problems.append(Problem(path.name, None, "it has no queries"))
+        labels.problems.append(ImportProblem(path.name, None, "it has no queries"))
     return known
 
 
@@ -100,7 +100,7 @@ def _read_qrels(path: Path, labels: Labels, known: set[str]) -> None:
         elif len(cells) == 3 and not _is_grade(cells[2]):
             what = f"the score {cells[2]!r} is no whole number from 0"
         if what is not None:
-            labels.problems.append(Problem(path.name, row, what))
+            labels.problems.append(ImportProblem(path.name, row, what))
             continue
         pair = (cells[0], cells[1])
         labels.qrels[pair] = int(cells[2]) if len(cells) == 3 else 1
@@ -111,10 +111,10 @@ def _lines(path: Path, labels: Labels) -> Iterator[tuple[int, str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        labels.problems.append(Problem(path.name, None, "there is no such file in the folder"))
+        labels.problems.append(ImportProblem(path.name, None, "there is no such file in the folder"))
         return
     except (OSError, UnicodeDecodeError) as error:
-        labels.problems.append(Problem(path.name, None, f"it cannot be read as UTF-8 text ({error})"))
+        labels.problems.append(ImportProblem(path.name, None, f"it cannot be read as UTF-8 text ({error})"))
         return
     # Not splitlines(): a query may hold one of the rarer line separators, and rows must be those an editor shows.
     for row, line in enumerate(text.split("\n"), start=1):

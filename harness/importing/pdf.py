@@ -25,7 +25,7 @@ class PdfError(PruneBoardError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class OutlineEntry:
     """A line of an outline: its level (0 the highest), its title, and the page it points to (None: nowhere here)."""
 
     level: int
@@ -49,14 +49,14 @@ def opened(path: Path) -> Iterator[Any]:
         document.close()
 
 
-def outline(document: Any) -> list[Entry]:
+def outline(document: Any) -> list[OutlineEntry]:
     """The document's outline, top to bottom."""
     entries = []
     for bookmark in document.get_toc():
         target = bookmark.get_dest()
         page = None if target is None else target.get_index()
         inside = page is not None and 0 <= page < len(document)
-        entries.append(Entry(bookmark.level, " ".join(bookmark.get_title().split()), page if inside else None))
+        entries.append(OutlineEntry(bookmark.level, " ".join(bookmark.get_title().split()), page if inside else None))
     return entries
 
 

@@ -11,7 +11,7 @@ SHOWN = 50
 
 
 @dataclass(frozen=True)
-class Problem:
+class ImportProblem:
     """What is wrong, where: a file and, where it has rows, the row (from 1, as editors count)."""
 
     file: str
@@ -25,7 +25,7 @@ class Problem:
 class ImportProblemsError(PruneBoardError):
     """Something to import is wrong in the places listed; nothing was written."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ImportProblem]) -> None:
         self.problems = tuple(problems)
         lines = [f"  {problem}" for problem in self.problems[:SHOWN]]
         if len(self.problems) > SHOWN:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass
-class Report:
+class ImportReport:
     """Counts of one import. Filled while it runs."""
 
     pages: int = 0

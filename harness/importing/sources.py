@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.importing.problems import ImportProblemsError, Problem
+from harness.importing.problems import ImportProblem, ImportProblemsError
 from pruners.core.errors import PruneBoardError
 
 PDF = ".pdf"
@@ -14,7 +14,7 @@ IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """A file to import. `name` is its path below the folder that was given, or its file name."""
 
     path: Path
@@ -25,16 +25,16 @@ class Source:
         return self.path.suffix.lower() == PDF
 
 
-def find_sources(places: Sequence[Path]) -> list[Source]:
+def find_sources(places: Sequence[Path]) -> list[DocumentSource]:
     """Every PDF and image in the given files and folders. Hidden files and links that lead nowhere are passed over."""
-    found: list[Source] = []
+    found: list[DocumentSource] = []
     for place in places:
         if place.is_dir():
             files = sorted(path for path in place.rglob("*") if path.is_file())
             below = [(path, path.relative_to(place)) for path in files]
-            found += [Source(path, name.as_posix()) for path, name in below if _wanted(name)]
+            found += [DocumentSource(path, name.as_posix()) for path, name in below if _wanted(name)]
         elif place.is_file() and place.suffix.lower() in (PDF, *IMAGES):
-            found.append(Source(place, place.name))
+            found.append(DocumentSource(place, place.name))
         elif place.exists():
             raise PruneBoardError(f"{place} is neither a PDF nor an image ({', '.join(IMAGES)}), nor a folder of them")
         else:
@@ -46,7 +46,7 @@ def find_sources(places: Sequence[Path]) -> list[Source]:
     for source in found:
         if source.name in first:
             problems.append(
-                Problem(source.name, None, f"two files have this name: {first[source.name]}, {source.path}")
+                ImportProblem(source.name, None, f"two files have this name: {first[source.name]}, {source.path}")
             )
         first.setdefault(source.name, source.path)
     if problems:
@@ -54,7 +54,7 @@ def find_sources(places: Sequence[Path]) -> list[Source]:
     return found
 
 
-def page_id(source: Source, index: int) -> str:
+def page_id(source: DocumentSource, index: int) -> str:
     """The id of a page: a file's name, and for PDFs the page as PDF viewers take it in a link (from 1)."""
     return f"{source.name}#page={index + 1}" if source.is_pdf else source.name
 

@@ -33,7 +33,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class DrawnDataSet:
     """Pages, queries and grades by position: `qrels[query][page]`."""
 
     recipe: Recipe
@@ -61,7 +61,7 @@ BENCHMARKS: Mapping[str, tuple[Recipe, ...]] = {
 }
 
 
-def build(recipe: Recipe) -> Dataset:
+def build(recipe: Recipe) -> DrawnDataSet:
     rng = random.Random(f"minidocs/{recipe.name}")
     if recipe.one_query_a_page:
         pages, asks = _answerable_pages(recipe, rng)
@@ -76,7 +76,7 @@ def build(recipe: Recipe) -> Dataset:
         for language in languages:
             qrels[len(queries)] = grades(ask, pages, recipe.gold)
             queries.append(phrase(ask, language, rng))
-    return Dataset(recipe, tuple(pages), tuple(queries), qrels)
+    return DrawnDataSet(recipe, tuple(pages), tuple(queries), qrels)
 
 
 def grades(ask: Ask, pages: Sequence[PageSpec], gold: str) -> dict[int, int]:

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from .benchmark import V1
 from .drawing import INK, SIDE, font, palette
-from .pinned import folder_of, read
+from .files import folder_of, read
 
 GAP, LABEL = 10, 20
 

@@ -20,11 +20,11 @@ import numpy as np
 from mteb.models import ModelMeta
 from mteb.models.model_meta import ScoringFunction
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.mteb_tasks import DEFAULT, mteb_query_id
 from harness.evaluation.config import Config, Profile
 from harness.evaluation.methods import Method
-from harness.evaluation.scores import Job, TaskScores, gold_queries, load_queries, score_task
+from harness.evaluation.scores import DataSetScores, Job, gold_queries, load_queries, score_data_set
 from harness.metrics.retention import GoldPairs
 from harness.store.reader import Store
 from pruners.core.apply import SEED
@@ -36,7 +36,7 @@ from pruners.core.errors import PruneBoardError
 class Index:
     """A page index of one data set, as its scores `[queries, pages]` in the order of the store."""
 
-    task: Benchmark
+    data_set: DataSet
     store: Store
     scores: np.ndarray
 
@@ -45,8 +45,8 @@ class Index:
         """mteb's language and query id -> row of `scores`."""
         found = {}
         for row, query in enumerate(self.store.query_ids):
-            language = self.task.languages.get(query, DEFAULT)
-            found[language, mteb_query_id(language, query) if self.task.task else query] = row
+            language = self.data_set.languages.get(query, DEFAULT)
+            found[language, mteb_query_id(language, query) if self.data_set.mteb_task else query] = row
         return found
 
 
@@ -76,7 +76,7 @@ class Replay:
             if text is None or not text.strip():
                 continue
             if (hf_subset, query) not in at.rows:
-                raise PruneBoardError(f"the store of {at.task.name} has no query {query!r} ({hf_subset})")
+                raise PruneBoardError(f"the store of {at.data_set.name} has no query {query!r} ({hf_subset})")
             scores = at.scores[at.rows[hf_subset, query]][last_first]
             best = np.argsort(-scores, kind="stable")[:top_k]
             found[query] = dict(zip(ids[last_first[best]].tolist(), scores[best].tolist(), strict=True))
@@ -85,11 +85,11 @@ class Replay:
     def _at(self, subset: str) -> Index:
         if len(self._indexes) == 1:
             return self._indexes[0]
-        return next(index for index in self._indexes if subset in index.task.languages.values())
+        return next(index for index in self._indexes if subset in index.data_set.languages.values())
 
 
 def replay(
-    task: Benchmark,
+    data_set: DataSet,
     store: Store,
     pruner: Pruner | None,
     budget: float = 1.0,
@@ -101,13 +101,13 @@ def replay(
     """One data set's index under a pruner that is ready to run, at a budget; or the full one. For `mteb.evaluate`."""
     config = Config(budgets=(budget,), seed=seed, profile=profile)
     methods = [] if pruner is None else [Method(str(pruner), pruner, trial + 1)]
-    scores = scores_of(task, store, methods, config, 1, lambda pages: None)
+    scores = scores_of(data_set, store, methods, config, 1, lambda pages: None)
     if pruner is None:
-        return Replay([Index(task, store, scores.full)], model_meta(store, experiment(config, None, 1.0)))
+        return Replay([Index(data_set, store, scores.full)], model_meta(store, experiment(config, None, 1.0)))
     if scores.failures:
         raise PruneBoardError(scores.failures[str(pruner)])
     about = experiment(config, pruner, budget, trial if pruner.trials > 1 else None)
-    return Replay([Index(task, store, scores.by_method[str(pruner)][trial, 0])], model_meta(store, about))
+    return Replay([Index(data_set, store, scores.by_method[str(pruner)][trial, 0])], model_meta(store, about))
 
 
 def experiment(config: Config, pruner: Pruner | None, budget: float, trial: int | None = None) -> dict[str, Any]:
@@ -135,16 +135,16 @@ def model_meta(store: Store, about: Mapping[str, Any]) -> ModelMeta:
 
 
 def scores_of(
-    task: Benchmark,
+    data_set: DataSet,
     store: Store,
     methods: Sequence[Method],
     config: Config,
     workers: int,
     advance: Callable[[int], None],
-) -> TaskScores:
+) -> DataSetScores:
     """Scores of one data set, computed as an evaluation does."""
-    gold = GoldPairs.of(task.qrels, store.query_ids, store.page_ids)
+    gold = GoldPairs.of(data_set.qrels, store.query_ids, store.page_ids)
     queries = load_queries(store, range(len(store.query_ids)), config.device)
     asked = gold_queries(gold.queries, gold.pages)
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, asked, config.profile)
-    return score_task(job, workers, advance)
+    return score_data_set(job, workers, advance)

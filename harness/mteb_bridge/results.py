@@ -14,13 +14,13 @@ import numpy as np
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.known import known
 from harness.benchmarks.mteb_tasks import DEFAULT
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
-from harness.evaluation.native import at_realised_ratio
-from harness.evaluation.scores import TaskScores
+from harness.evaluation.own_threshold import at_realised_ratio
+from harness.evaluation.scores import DataSetScores
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners.core.contract import Diagnostic
@@ -33,7 +33,7 @@ Cell = tuple[list[np.ndarray], dict[str, Any]]
 
 def write_results(
     folder: Path,
-    tasks: Sequence[Benchmark],
+    data_sets: Sequence[DataSet],
     stores: Mapping[str, Store],
     methods: Sequence[Method],
     config: Config,
@@ -41,12 +41,12 @@ def write_results(
     progress: Progress,
 ) -> None:
     """mteb's result files of the full model and of every method, trial and budget."""
-    grouped: dict[str, list[Benchmark]] = {}
-    for task in tasks:
-        grouped.setdefault(task.task or task.name, []).append(task)
+    grouped: dict[str, list[DataSet]] = {}
+    for data_set in data_sets:
+        grouped.setdefault(data_set.mteb_task or data_set.name, []).append(data_set)
     for name, parts in grouped.items():
         bound: list[Method] = []
-        scores: list[TaskScores] = []
+        scores: list[DataSetScores] = []
         for part in parts:
             store = stores[part.name]
             # all methods, as in the evaluation: rounding depends on what merged vectors are multiplied together
@@ -63,7 +63,7 @@ def write_results(
         judged.unload_data()
 
 
-def _cells(methods: Sequence[Method], scores: Sequence[TaskScores], config: Config) -> Iterator[Cell]:
+def _cells(methods: Sequence[Method], scores: Sequence[DataSetScores], config: Config) -> Iterator[Cell]:
     """Everything mteb is to score. Diagnostics are no retrievers; native methods and their partners stand at the ratio
     that was really kept.
     """
@@ -73,20 +73,20 @@ def _cells(methods: Sequence[Method], scores: Sequence[TaskScores], config: Conf
             continue
         for trial in range(method.trials):
             for b, budget in enumerate(method.budgets(config.budgets)):
-                kept = _realised(method, b, scores) if method.native or method.partner_of else budget
+                kept = _realised(method, b, scores) if method.own_threshold or method.partner_of else budget
                 about = experiment(config, method.pruner, kept, trial if method.trials > 1 else None)
                 yield [s.by_method[method.text][trial, b] for s in scores], about
 
 
-def _realised(method: Method, b: int, scores: Sequence[TaskScores]) -> float:
+def _realised(method: Method, b: int, scores: Sequence[DataSetScores]) -> float:
     kept = sum(int(s.vectors[method.text][0, b].sum()) for s in scores)
     return round(kept / sum(int(s.full_vectors.sum()) for s in scores), 6)
 
 
-def mteb_task(parts: Sequence[Benchmark]) -> Any:
+def mteb_task(parts: Sequence[DataSet]) -> Any:
     """mteb's own task where the data sets came from one, else a task of its kind around a data set of one's own."""
-    if parts[0].task in known()["tasks"]:
-        task = mteb.get_task(parts[0].task)
+    if parts[0].mteb_task in known()["tasks"]:
+        task = mteb.get_task(parts[0].mteb_task)
         task.load_data()
         return task
     (own,) = parts
@@ -111,7 +111,7 @@ def mteb_task(parts: Sequence[Benchmark]) -> Any:
     return task
 
 
-def _split(own: Benchmark, subset: str) -> dict[str, Any]:
+def _split(own: DataSet, subset: str) -> dict[str, Any]:
     queries = [query for query in own.queries if own.languages.get(query, DEFAULT) == subset]
     return {
         "corpus": datasets.Dataset.from_dict({"id": list(own.page_ids)}),

@@ -19,7 +19,7 @@ import torch
 from colpali_engine.models import ColPali, ColPaliProcessor
 from PIL import Image
 
-from harness.minidocs.pinned import Content, folder_of, read, recipes
+from harness.minidocs.files import Content, folder_of, read, recipes
 from harness.minidocs.vocabulary import all_words, drawn_words
 
 from . import checkpoint

@@ -34,7 +34,7 @@ HELD_OUT = Recipe("nano-held-out", LAYOUTS, 120, 60, languages=LANGUAGES)
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     seed: int = 4
     threads: int = 1
     """One, beside the process that draws. On two cores with other work, 20 steps of reading took 57 to 87 s on two
@@ -48,10 +48,10 @@ class Settings:
     measure_every: int = 100
 
 
-class Run:
+class TrainingRun:
     """What a run carries from step to step, and its folder: `state.pt` to resume from, `log.jsonl` to read."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: TrainingSettings, folder: Path) -> None:
         self.settings, self.folder = settings, folder
         torch.manual_seed(settings.seed)
         torch.set_num_threads(settings.threads)
@@ -110,12 +110,12 @@ class Run:
         people.print("  ".join(f"{k} {v:.4f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
 
 
-def train(settings: Settings, folder: Path, base_to: Path, ship_to: Path | None) -> None:
+def train(settings: TrainingSettings, folder: Path, base_to: Path, ship_to: Path | None) -> None:
     """Run both stages, from where `folder` stands; write the base before the first contrast step, the rest at the end.
 
     Without `ship_to` the run stops after the base.
     """
-    run = Run(settings, folder)
+    run = TrainingRun(settings, folder)
     run.resume()
     if run.stage == "reading":
         _stage(run, settings.reading_steps, settings.reading_rate, batches.reading_batch, _read, _measure_reading)
@@ -131,12 +131,12 @@ def train(settings: Settings, folder: Path, base_to: Path, ship_to: Path | None)
 
 
 def _stage(
-    run: Run,
+    run: TrainingRun,
     steps: int,
     rate: float,
     make: Callable[[int, int], Any],
-    loss_of: Callable[[Run, Any], tuple[torch.Tensor, dict[str, float]]],
-    measure_it: Callable[[Run], None],
+    loss_of: Callable[[TrainingRun, Any], tuple[torch.Tensor, dict[str, float]]],
+    measure_it: Callable[[TrainingRun], None],
 ) -> None:
     run.model.train()
     before = time.monotonic()
@@ -167,19 +167,19 @@ def _schedule(step: int, steps: int, warmup: int) -> float:
     return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
 
 
-def _read(run: Run, batch: batches.ReadingBatch) -> tuple[torch.Tensor, dict[str, float]]:
+def _read(run: TrainingRun, batch: batches.ReadingBatch) -> tuple[torch.Tensor, dict[str, float]]:
     features = reading.see(run.model, batch)
     return reading.reading_loss(features, run.head, batch.labels), {
         "read": reading.reading_accuracy(features, run.head, batch.labels)
     }
 
 
-def _contrast(run: Run, batch: batches.ContrastBatch) -> tuple[torch.Tensor, dict[str, float]]:
+def _contrast(run: TrainingRun, batch: batches.ContrastBatch) -> tuple[torch.Tensor, dict[str, float]]:
     loss, first = contrast.contrast_loss(run.model, run.head, run.temperature, run.processor, batch)
     return loss, {"first": first}
 
 
-def _measure_reading(run: Run) -> None:
+def _measure_reading(run: TrainingRun) -> None:
     """On the step numbers below zero, which training never draws."""
     with torch.inference_mode():
         shares = []
@@ -189,7 +189,7 @@ def _measure_reading(run: Run) -> None:
     run.log(held_out_read=sum(shares) / len(shares))
 
 
-def _measure_retrieval(run: Run) -> None:
+def _measure_retrieval(run: TrainingRun) -> None:
     data = build(HELD_OUT)
     run.model.eval()
     pages = measure.encode_pages(run.model, run.processor, [data.image(place) for place in range(len(data.pages))])

@@ -8,26 +8,28 @@ from harness.evaluation.methods import FULL
 from harness.evaluation.run_folder import HEADLINE
 from harness.metrics.ranking import TOP
 from harness.submissions import pinned
-from harness.submissions.finished_run import Run
+from harness.submissions.finished_run import FinishedRun
 
 COLUMNS = ["data_set", "query", "full", "pruned", "difference", "gold", "best"]
 
 
-def lost(run: Run, slug: str, budget: float) -> pd.DataFrame:
+def lost(run: FinishedRun, slug: str, budget: float) -> pd.DataFrame:
     """The queries whose NDCG@5 is lower than the full model's, those that lost most first."""
     judged = pinned.read_tables(run.files.folder / "benchmark")
     frames = []
-    for task in run.stores:
-        if not run.files.has(task, slug):
+    for data_set in run.stores:
+        if not run.files.has(data_set, slug):
             continue
-        full = run.files.read_result(task, FULL).per_query.set_index("query")[HEADLINE]
-        rows = run.files.read_result(task, slug).per_query
+        full = run.files.read_result(data_set, FULL).per_query.set_index("query")[HEADLINE]
+        rows = run.files.read_result(data_set, slug).per_query
         rows = rows[rows["budget"] == budget]
         found = pd.DataFrame({"full": full, "pruned": rows.groupby("query")[HEADLINE].mean()})
         found["difference"] = found["pruned"] - found["full"]
-        found["gold"] = [[p for p, grade in judged[task].qrels[query].items() if grade > 0] for query in found.index]
+        found["gold"] = [
+            [p for p, grade in judged[data_set].qrels[query].items() if grade > 0] for query in found.index
+        ]
         found["best"] = rows[rows["trial"] == 0].set_index("query")[f"top_{TOP}"].map(list)
-        frames.append(found.rename_axis("query").reset_index().assign(data_set=task))
+        frames.append(found.rename_axis("query").reset_index().assign(data_set=data_set))
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     every = pd.concat(frames, ignore_index=True)[COLUMNS]

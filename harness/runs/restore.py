@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.evaluation.learned_state import from_tree, read_tensors
 from harness.evaluation.made_by import all_parts, describe_method
 from harness.evaluation.methods import Method
-from harness.submissions.finished_run import Run
+from harness.submissions.finished_run import FinishedRun
 from pruners import Pruner, catalogue
 from pruners.core import plugins
 from pruners.core.errors import PruneBoardError
@@ -16,7 +16,7 @@ from pruners.core.plugins import file_and_rest
 AS_MEASURED = {"code": "its code", "composition": "its window or parameters", "learned": "what it learned"}
 
 
-def restore(run: Run, text: str, own: Sequence[Pruner]) -> Pruner:
+def restore(run: FinishedRun, text: str, own: Sequence[Pruner]) -> Pruner:
     """The method `text` of a run. `own` are pruners whose classes no file holds."""
     facts = run.methods[text]
     where = run.files.folder

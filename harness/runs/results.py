@@ -26,7 +26,7 @@ class _Measured:
     slug: str
     diagnostic: bool
     budget_kind: str
-    native: bool
+    own_threshold: bool
     partner_of: str | None
 
 
@@ -39,13 +39,13 @@ class Results:
     def __init__(
         self, folder: Path, own: Sequence[Pruner] = (), *, rows: list[dict] | None = None, remarks: Sequence[str] = ()
     ) -> None:
-        from harness.submissions.finished_run import Run
+        from harness.submissions.finished_run import FinishedRun
 
         self.folder = folder
         self.remarks = list(remarks)
         """What a reader of the figures must know; of a run that was just evaluated."""
         self._own = own
-        self._run = Run(folder)
+        self._run = FinishedRun(folder)
         if rows is not None:  # of a run that was just evaluated: they need not be computed again
             self.__dict__["rows"] = rows
 
@@ -91,11 +91,11 @@ class Results:
         import pandas as pd
 
         frames = []
-        for task in self.data_sets:
+        for data_set in self.data_sets:
             for text, slug in self._slugs.items():
-                if self._run.files.has(task, slug):
-                    frame = self._run.files.read_result(task, slug).per_query.copy()
-                    frame.insert(0, "data_set", task)
+                if self._run.files.has(data_set, slug):
+                    frame = self._run.files.read_result(data_set, slug).per_query.copy()
+                    frame.insert(0, "data_set", data_set)
                     frame.insert(1, "method", text)
                     frames.append(frame)
         return pd.concat(frames, ignore_index=True)
@@ -122,7 +122,7 @@ class Results:
         from harness.runs.lost import lost
 
         measured = self._find(method)
-        if measured.native or measured.partner_of or budget not in self.config.budgets:
+        if measured.own_threshold or measured.partner_of or budget not in self.config.budgets:
             at = ", ".join(f"{b:g}" for b in self.config.budgets)
             raise _error(f"{measured.text} was not measured at a budget of {budget:g}; the run's are {at}")
         return lost(self._run, measured.slug, budget).head(most).reset_index(drop=True)
@@ -132,7 +132,7 @@ class Results:
         from harness.experiments.figures import retention_against_budget
 
         wanted = [self._find(method).text for method in methods] or self.methods
-        rows = [row for row in self.rows[1:] if row["method"] in wanted and "native" not in row]
+        rows = [row for row in self.rows[1:] if row["method"] in wanted and "own_threshold" not in row]
         return retention_against_budget(rows, f"{self.config.backbone} on {self._run.card['benchmark']}")
 
     def to_latex(self, caption: str | None = None, label: str = "pruning") -> str:
@@ -161,7 +161,9 @@ class Results:
     @cached_property
     def _measured(self) -> list[_Measured]:
         return [
-            _Measured(text, facts["slug"], facts["diagnostic"], facts["budget"], facts["native"], facts["partner_of"])
+            _Measured(
+                text, facts["slug"], facts["diagnostic"], facts["budget"], facts["own_threshold"], facts["partner_of"]
+            )
             for text, facts in self._run.methods.items()
         ]
 
@@ -186,9 +188,9 @@ class Results:
     def _complete(self, which: Any) -> _Measured:
         """A method that was measured at the run's budgets on every data set."""
         method = self._find(which)
-        if method.native or method.partner_of:
+        if method.own_threshold or method.partner_of:
             raise _error(f"{method.text} has one budget of its own; its row in the table has the difference")
-        if not all(self._run.files.has(task, method.slug) for task in self.data_sets):
+        if not all(self._run.files.has(data_set, method.slug) for data_set in self.data_sets):
             raise _error(f"{method.text} failed: {self.failures.get(method.text, 'it has no results everywhere')}")
         return method
 

@@ -25,7 +25,7 @@ def table_rows(rows: Sequence[dict]) -> list[dict[str, Any]]:
             *(row.get("prune_ms_per_page"), row.get("drift", False)),
         )
         found = dict(zip(COLUMNS, values, strict=True))
-        if "native" in row:
+        if "own_threshold" in row:
             gap = row["native_minus_partner"] or (None, None, None)
             found |= dict(zip(NATIVE, (row["partner_of"], *gap), strict=True))
         shown.append(found)

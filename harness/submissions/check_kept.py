@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.entry import printable
-from harness.submissions.pinned import Judged
+from harness.submissions.pinned import Judgements
 from harness.submissions.problems import Notes
 from harness.submissions.schema import Cell, Submission
 from pruners.core.budget import keep_count
 
 
-def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Judged], notes: Notes) -> None:
+def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Judgements], notes: Notes) -> None:
     """The rows are whole, their counts possible, and their sums what the cells say."""
     kept: dict[tuple[str, float], list[np.ndarray]] = {}
     lists = table["kept"].combine_chunks()

@@ -18,7 +18,7 @@ import numpy as np
 from harness.metrics.ranking import CUTOFFS, TOP
 from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.entry import printable
-from harness.submissions.pinned import Judged
+from harness.submissions.pinned import Judgements
 from harness.submissions.problems import Notes
 from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import PerQuery, Scores, ScoresOf
@@ -39,7 +39,7 @@ class Recomputed:
 
 
 def check_per_query(
-    submission: Submission, table: PerQuery, judged: Mapping[str, Judged], notes: Notes
+    submission: Submission, table: PerQuery, judged: Mapping[str, Judgements], notes: Notes
 ) -> Recomputed | None:
     """Check the rows and compute NDCG again; None if they cannot be used."""
     before = len(notes.found)
@@ -89,7 +89,7 @@ def _check_values(table: PerQuery, notes: Notes) -> None:
 
 
 def _blocks(
-    submission: Submission, table: PerQuery, name: str, found: Rankings, judged: Judged, notes: Notes
+    submission: Submission, table: PerQuery, name: str, found: Rankings, judged: Judgements, notes: Notes
 ) -> Blocks:
     """Every query of a data set once for each budget and trial, ranking pages that exist, none of them twice."""
     field = f"per_query ({printable(name)})"
@@ -132,7 +132,7 @@ def _explain(field: str, budget: float, trials: int, got: tuple[np.ndarray, ...]
             notes.error(field, what, "every query with a relevant page must be there: leaving some out flatters")
 
 
-def _check_rankings(table: PerQuery, field: str, found: Rankings, judged: Judged, notes: Notes) -> None:
+def _check_rankings(table: PerQuery, field: str, found: Rankings, judged: Judgements, notes: Notes) -> None:
     length, given = min(TOP, len(judged.page_ids)), table.length[found.rows]
     if wrong := int((given != length).sum()):
         notes.error(f"{field}.top_10", f"{wrong} rankings do not have {length} pages", AGAIN)
@@ -143,7 +143,9 @@ def _check_rankings(table: PerQuery, field: str, found: Rankings, judged: Judged
         notes.error(f"{field}.top_10", f"{repeated} rankings name a page twice", AGAIN)
 
 
-def _recompute(table: PerQuery, name: str, found: Rankings, judged: Judged, again: np.ndarray, notes: Notes) -> None:
+def _recompute(
+    table: PerQuery, name: str, found: Rankings, judged: Judgements, again: np.ndarray, notes: Notes
+) -> None:
     """Put the recomputed NDCG into `again [cutoffs, rows]`; say where it is not what was stored."""
     gained = gains(found, judged)
     computed = ndcg(gained, found, judged)

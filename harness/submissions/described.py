@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.backbones import registry
-from harness.submissions.finished_run import Run, slug
-from harness.submissions.schema import Backbone, Environment, Method, Track
+from harness.submissions.finished_run import FinishedRun, slug
+from harness.submissions.schema import BackboneFacts, Environment, MethodFacts, Track
 
 WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
 """What a submission says of a window; the curve is drawn on the backbone's page."""
 TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
 
 
-def method(run: Run, text: str, track: Track | None) -> Method:
+def method(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
     """A method with its parameters and what it learned."""
     facts = run.methods[text]
     declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
@@ -28,7 +28,7 @@ def method(run: Run, text: str, track: Track | None) -> Method:
         calibrated["window"] = {key: window[key] for key in WINDOW if key in window}
     if run.calibration and (calibrated or facts["shared_bytes"]):
         calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
-    return Method(
+    return MethodFacts(
         name=slug(text),
         expression=f"{facts['file']}:{text}" if facts["file"] else text,
         title=facts["summary"].rstrip(".")[:200] or facts["name"],
@@ -58,7 +58,7 @@ def code_of(made_by: Mapping[str, str]) -> str:
     return f"sha256-{hashlib.sha256((made_by['project'] + made_by['code']).encode()).hexdigest()}"
 
 
-def backbone(run: Run, name: str | None) -> Backbone:
+def backbone(run: FinishedRun, name: str | None) -> BackboneFacts:
     """The card of the retriever. Where a local checkpoint lies is nobody's business: its folder's name is enough."""
     card = run.card
     _, other, checkpoint = run.config.backbone.partition("=")
@@ -67,7 +67,7 @@ def backbone(run: Run, name: str | None) -> Backbone:
         checkpoint = declared.options["checkpoint"] if declared else card["checkpoint"]
     plain = Path(checkpoint).name if Path(checkpoint).exists() or Path(checkpoint).is_absolute() else checkpoint
     named = f"{card['name']}-{Path(plain).name}" if other else card["name"]
-    return Backbone(
+    return BackboneFacts(
         name=name or slug(named),
         checkpoint=plain,
         revision=card["revision"],
@@ -81,7 +81,7 @@ def backbone(run: Run, name: str | None) -> Backbone:
     )
 
 
-def environment(run: Run) -> Environment:
+def environment(run: FinishedRun) -> Environment:
     facts = run.environment
     return Environment(
         python=facts["python"],

@@ -32,7 +32,7 @@ class SubmissionError(PruneBoardError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckedSubmission:
     """A submission as found on disk. `status` is the rung of the ladder that it has really reached.
 
     Where NDCG was computed again, `submission` and `scores` have the values that came out.

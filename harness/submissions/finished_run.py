@@ -9,11 +9,11 @@ from typing import Any
 from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
 from harness.submissions import pinned
-from harness.submissions.schema import Benchmark, DataSet
+from harness.submissions.schema import BenchmarkFacts, DataSetFacts
 from pruners.core.errors import PruneBoardError
 
 
-class Run:
+class FinishedRun:
     """What the files of a run say."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,20 +44,20 @@ class Run:
     def submittable(self) -> tuple[str, ...]:
         """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
         return tuple(
-            text for text, facts in self.methods.items() if not (facts.get("native") or facts.get("partner_of"))
+            text for text, facts in self.methods.items() if not (facts.get("own_threshold") or facts.get("partner_of"))
         )
 
     def pinned(self) -> pinned.Pinned:
         """The benchmark of the run, with its relevance."""
         name = slug(self.card["benchmark"])
-        data_sets = tuple(_data_set(task, facts) for task, facts in self.stores.items())
+        data_sets = tuple(_data_set(data_set, facts) for data_set, facts in self.stores.items())
         judged = pinned.read_tables(self.files.folder / "benchmark")
-        return pinned.Pinned(Benchmark(name=name, data_sets=data_sets), judged)
+        return pinned.Pinned(BenchmarkFacts(name=name, data_sets=data_sets), judged)
 
 
-def _data_set(task: str, facts: Mapping[str, Any]) -> DataSet:
-    return DataSet(
-        name=task,
+def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
+    return DataSetFacts(
+        name=data_set,
         revision=facts["revision"] or None,
         pages=facts["pages"],
         queries=facts["queries"],

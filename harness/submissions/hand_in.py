@@ -10,9 +10,9 @@ from pathlib import Path
 import pydantic
 
 from harness.submissions.entry import SubmissionError, own_folder
-from harness.submissions.finished_run import Run
+from harness.submissions.finished_run import FinishedRun
 from harness.submissions.schema import Origin, Track
-from harness.submissions.submit import Choice, make
+from harness.submissions.submit import WantedMethods, make
 from harness.submissions.write import remove_earlier, write, write_benchmark
 
 
@@ -59,10 +59,10 @@ def hand_in(
         raise SubmissionError(Path(f"--{option}"), [("", first["msg"])]) from error
     except ValueError as error:
         raise SubmissionError(Path("--track"), [("", f"{track!r} is none of {', '.join(Track)}")]) from error
-    home, run = Path(out) if out else own_folder("name a folder with --out"), Run(folder)
+    home, run = Path(out) if out else own_folder("name a folder with --out"), FinishedRun(folder)
     write_benchmark(run, home)
     done = []
-    for made in make(run, Choice(origin, tuple(methods), backbone_name, chosen, reproduces)):
+    for made in make(run, WantedMethods(origin, tuple(methods), backbone_name, chosen, reproduces)):
         path, new = write(made, home)
         gone = remove_earlier(made.submission, home, replace, origin.submitted) if replace else []
         size = (len(made.per_query) + len(made.kept) + path.stat().st_size) / 1000

@@ -11,10 +11,10 @@ from typing import Any
 
 from harness.benchmarks.embedded import EMBEDDED, NAMES
 from harness.benchmarks.known import known
-from harness.submissions.schema import Benchmark, DataSet
+from harness.submissions.schema import BenchmarkFacts, DataSetFacts
 
 
-def expected(name: str) -> dict[str, DataSet] | None:
+def expected(name: str) -> dict[str, DataSetFacts] | None:
     """The data sets of a known benchmark, with all that is known of them; None for others."""
     if name in NAMES:
         manifest = json.loads((EMBEDDED / "manifest.json").read_text(encoding="utf-8"))
@@ -26,7 +26,7 @@ def expected(name: str) -> dict[str, DataSet] | None:
     return None
 
 
-def differences(benchmark: Benchmark) -> list[tuple[str, str]] | None:
+def differences(benchmark: BenchmarkFacts) -> list[tuple[str, str]] | None:
     """Where a pinned benchmark is not the known one of its name: a field, and a sentence. None if nothing is known."""
     wanted = expected(benchmark.name)
     if wanted is None:
@@ -46,19 +46,19 @@ def differences(benchmark: Benchmark) -> list[tuple[str, str]] | None:
     return found
 
 
-def _parts(task: str, held: Mapping[str, DataSet]) -> list[str]:
+def _parts(task: str, held: Mapping[str, DataSetFacts]) -> list[str]:
     """A task whose languages have pages of their own is several data sets, `task/language`."""
     return [name for name in held if name == task or name.startswith(f"{task}/")]
 
 
-def _embedded(name: str, hashes: Mapping[str, str]) -> DataSet:
-    return DataSet(name=name, corpus=hashes["corpus"], query_texts=hashes["queries"], qrels=hashes["qrels"])
+def _embedded(name: str, hashes: Mapping[str, str]) -> DataSetFacts:
+    return DataSetFacts(name=name, corpus=hashes["corpus"], query_texts=hashes["queries"], qrels=hashes["qrels"])
 
 
-def _of_mteb(task: str, facts: Mapping[str, Any]) -> DataSet:
+def _of_mteb(task: str, facts: Mapping[str, Any]) -> DataSetFacts:
     subsets = facts["subsets"]
     content = facts.get("content", {}).get(task, {})
-    return DataSet(
+    return DataSetFacts(
         name=task,
         revision=facts["revision"],
         pages=next(iter(subsets.values()))["pages"],

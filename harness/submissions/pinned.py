@@ -21,7 +21,7 @@ from harness import parquet
 from harness.benchmarks.content import qrels_hash
 from harness.benchmarks.tables import PAGES, QRELS
 from harness.submissions.entry import read_model
-from harness.submissions.schema import Benchmark, DataSet
+from harness.submissions.schema import BenchmarkFacts, DataSetFacts
 
 FILE = "benchmark.json"
 DISCOUNTS = 1 / np.log2(np.arange(2, 102))
@@ -29,7 +29,7 @@ DISCOUNTS = 1 / np.log2(np.arange(2, 102))
 
 
 @dataclass(frozen=True)
-class Asked:
+class LanguageQueries:
     """The queries of one language: where they are among all, and their order by name."""
 
     at: np.ndarray
@@ -39,7 +39,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgements:
     """Relevance in one data set. Queries without a relevant page are left out, as they are when measuring."""
 
     page_ids: tuple[str, ...]
@@ -60,13 +60,13 @@ class Judged:
         return np.array([self.languages.get(query, "") for query in self.queries], dtype=object)
 
     @cached_property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, LanguageQueries]:
         """By language."""
         names, found = np.array(list(self.queries), dtype=object), {}
         for language in dict.fromkeys(self.language_of):
             at = np.flatnonzero(self.language_of == language)
             order = np.argsort(names[at])
-            found[language] = Asked(at, order, tuple(names[at][order]))
+            found[language] = LanguageQueries(at, order, tuple(names[at][order]))
         return found
 
     @cached_property
@@ -114,21 +114,21 @@ class Judged:
 class Pinned:
     """A benchmark as pinned. `judged` is empty where only figures are reported."""
 
-    benchmark: Benchmark
-    judged: Mapping[str, Judged] = field(default_factory=dict)
+    benchmark: BenchmarkFacts
+    judged: Mapping[str, Judgements] = field(default_factory=dict)
 
     @property
-    def data_sets(self) -> dict[str, DataSet]:
+    def data_sets(self) -> dict[str, DataSetFacts]:
         return {data_set.name: data_set for data_set in self.benchmark.data_sets}
 
 
 def read_pinned(folder: Path) -> Pinned:
     """The benchmark of a folder of submissions."""
-    benchmark = read_model(folder / FILE, Benchmark)
+    benchmark = read_model(folder / FILE, BenchmarkFacts)
     return Pinned(benchmark, read_tables(folder) if (folder / "qrels.parquet").exists() else {})
 
 
-def read_tables(folder: Path) -> dict[str, Judged]:
+def read_tables(folder: Path) -> dict[str, Judgements]:
     """Page ids and relevance by data set."""
     pages = _by_data_set(parquet.read(folder / "pages.parquet", PAGES))
     qrels = _by_data_set(parquet.read(folder / "qrels.parquet", QRELS))
@@ -171,9 +171,9 @@ def _by_data_set(table: pa.Table) -> dict[str, list[dict]]:
     return found
 
 
-def _judged(pages: list[dict], qrels: list[dict]) -> Judged:
+def _judged(pages: list[dict], qrels: list[dict]) -> Judgements:
     grades: dict[str, dict[str, int]] = {}
     for row in qrels:
         grades.setdefault(row["query"], {})[row["page"]] = row["grade"]
     languages = {row["query"]: row["language"] for row in qrels}
-    return Judged(tuple(row["page"] for row in pages), grades, languages)
+    return Judgements(tuple(row["page"] for row in pages), grades, languages)

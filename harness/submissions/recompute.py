@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.metrics.ranking import TOP
-from harness.submissions.pinned import DISCOUNTS, Judged
+from harness.submissions.pinned import DISCOUNTS, Judgements
 from harness.submissions.rows import PerQuery
 
 RANKED = (1, 5, 10)
@@ -32,7 +32,7 @@ class Rankings:
     """`[rows, 10]`, -1 also where a ranking is shorter."""
 
 
-def rankings(table: PerQuery, name: str, judged: Judged) -> Rankings:
+def rankings(table: PerQuery, name: str, judged: Judgements) -> Rankings:
     code = table.data_set.names.index(name)
     rows = np.flatnonzero(table.data_set.codes == code)
     page_at = np.array([judged.pages.get(page, -1) for page in table.top.names] + [-1], np.int32)  # -1 reaches the last
@@ -40,18 +40,18 @@ def rankings(table: PerQuery, name: str, judged: Judged) -> Rankings:
     return Rankings(rows, query_at[table.query.codes[rows]], page_at[table.top.codes[rows]])
 
 
-def gains(found: Rankings, judged: Judged) -> np.ndarray:
+def gains(found: Rankings, judged: Judgements) -> np.ndarray:
     """Grades of the ranked pages `[rows, 10]`; 0 for pages that are not judged, or not known."""
     return judged.grades[found.query[:, None], found.top]  # -1 reaches the column of no page
 
 
-def ndcg(gained: np.ndarray, found: Rankings, judged: Judged) -> dict[int, np.ndarray]:
+def ndcg(gained: np.ndarray, found: Rankings, judged: Judgements) -> dict[int, np.ndarray]:
     """NDCG at the cutoffs that stored rankings reach, one value a row."""
     reached = (gained * DISCOUNTS[:TOP]).cumsum(1)
     return {k: reached[:, k - 1] / judged.ideal(k)[found.query] for k in RANKED}
 
 
-def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judged) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judgements) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """What NDCG at 50 and 100 can be, given the first ten pages: all else irrelevant, or all that is left follows."""
     reached = (gained * DISCOUNTS[:TOP]).sum(1)
     left = np.maximum(judged.relevant[found.query] - (gained > 0).sum(1), 0)

@@ -62,7 +62,7 @@ class Origin(Strict):
     """Anything a reader must know, such as the table a figure was copied from."""
 
 
-class DataSet(Strict):
+class DataSetFacts(Strict):
     """A data set that was really read."""
 
     name: Word
@@ -85,16 +85,16 @@ class DataSet(Strict):
     """Content hash of the relevance judgements. It can be computed again from `qrels.parquet`."""
 
 
-class Benchmark(Strict):
+class BenchmarkFacts(Strict):
     """A named collection of data sets."""
 
     name: Slug
     """Folder, and choice on the leaderboard."""
-    data_sets: Annotated[tuple[DataSet, ...], Field(min_length=1)]
+    data_sets: Annotated[tuple[DataSetFacts, ...], Field(min_length=1)]
     """In a submission: those that were measured."""
 
 
-class Backbone(Strict):
+class BackboneFacts(Strict):
     """The retriever whose page vectors were pruned."""
 
     name: Slug
@@ -119,7 +119,7 @@ class Backbone(Strict):
     """Numbers in a vector."""
 
 
-class Method(Strict):
+class MethodFacts(Strict):
     """The pruning method."""
 
     name: Slug
@@ -209,11 +209,11 @@ class Submission(Strict):
     """`reported`: a paper's figures. `self-reported`: measured by who submits. `reproduced`: measured by another."""
     origin: Origin
     """Who answers for it."""
-    benchmark: Benchmark
+    benchmark: BenchmarkFacts
     """What was read."""
-    backbone: Backbone
+    backbone: BackboneFacts
     """Which retriever."""
-    method: Method
+    method: MethodFacts
     """Which pruning method."""
     cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=20_000)]
     """The results: one for each data set, language and budget."""

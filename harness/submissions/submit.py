@@ -15,16 +15,16 @@ from harness.metrics.ranking import CUTOFFS
 from harness.store.format import checksum
 from harness.submissions import pinned
 from harness.submissions.described import backbone, code_of, environment, method
-from harness.submissions.finished_run import Run
+from harness.submissions.finished_run import FinishedRun
 from harness.submissions.identity import with_id
 from harness.submissions.recompute import pair_mean
 from harness.submissions.rows import PER_QUERY, pack_kept, pack_per_query
-from harness.submissions.schema import Benchmark, Cell, Origin, Submission, Track
+from harness.submissions.schema import BenchmarkFacts, Cell, Origin, Submission, Track
 from pruners.core.errors import PruneBoardError
 
 
 @dataclass(frozen=True)
-class Made:
+class NewSubmission:
     """A submission and its two tables, not yet on disk."""
 
     submission: Submission
@@ -33,7 +33,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Choice:
+class WantedMethods:
     """What the submitter decides."""
 
     origin: Origin
@@ -45,7 +45,7 @@ class Choice:
     reproduces: str | None = None
 
 
-def make(run: Run, choice: Choice) -> Iterator[Made]:
+def make(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubmission]:
     """The run's submissions."""
     possible = run.submittable
     chosen = choice.methods or possible
@@ -55,16 +55,18 @@ def make(run: Run, choice: Choice) -> Iterator[Made]:
             reason = " with budgets of its own choosing: a native threshold keeps another ratio on every data set"
         raise PruneBoardError(f"the run has no method {unknown[0]!r}{reason}")
     benchmark = run.pinned()
-    full = {task: run.files.read_result(task, FULL) for task in run.stores}
+    full = {data_set: run.files.read_result(data_set, FULL) for data_set in run.stores}
     for text in chosen:
         slug = run.methods[text]["slug"]
-        found = {task: run.files.read_result(task, slug) for task in run.stores if run.files.has(task, slug)}
+        found = {
+            data_set: run.files.read_result(data_set, slug) for data_set in run.stores if run.files.has(data_set, slug)
+        }
         _require_same_code(run, text, found)
         if found:  # a method that failed everywhere has nothing to submit
             yield _made(run, choice, text, benchmark, found, full)
 
 
-def _require_same_code(run: Run, text: str, found: Mapping[str, Result]) -> None:
+def _require_same_code(run: FinishedRun, text: str, found: Mapping[str, Result]) -> None:
     """What the run says of a method must be what measured every one of its results."""
     recorded: dict[str, str] = run.methods[text].get("made_by") or {}
     again = "Run the same `harness evaluate` again, which measures what changed"
@@ -72,38 +74,38 @@ def _require_same_code(run: Run, text: str, found: Mapping[str, Result]) -> None
         raise PruneBoardError(
             f"{run.files.folder} is of an earlier release, which left no note of what measured {text}. {again}"
         )
-    for task, result in found.items():
+    for data_set, result in found.items():
         measuring = {name: value for name, value in result.made_by.items() if name not in ("store", "judgements")}
         if measuring != recorded:
             differ = next((name for name, value in recorded.items() if measuring.get(name) != value), "code")
             raise PruneBoardError(
-                f"{text} on {task} was not measured by the {differ} that the run names: its figures are of something "
-                f"else. {again}"
+                f"{text} on {data_set} was not measured by the {differ} that the run names: its figures are of "
+                f"something else. {again}"
             )
-        if result.made_by.get("store") != run.stores[task]["store"]:
-            raise PruneBoardError(f"{text} on {task} was measured on other pages than the run names. {again}")
+        if result.made_by.get("store") != run.stores[data_set]["store"]:
+            raise PruneBoardError(f"{text} on {data_set} was measured on other pages than the run names. {again}")
 
 
 def _made(
-    run: Run,
-    choice: Choice,
+    run: FinishedRun,
+    choice: WantedMethods,
     text: str,
     benchmark: pinned.Pinned,
     found: Mapping[str, Result],
     full: Mapping[str, Result],
-) -> Made:
+) -> NewSubmission:
     frames, kept, cells = [], [], []
-    for task, result in found.items():
-        parts = [_Part(full[task], 0, 1.0)]
+    for data_set, result in found.items():
+        parts = [_Part(full[data_set], 0, 1.0)]
         parts += [_Part(result, i, e["budget"]) for i, e in enumerate(result.summary) if e["budget"] != 1.0]
-        milliseconds = run.timings.get(task, {}).get(text)
+        milliseconds = run.timings.get(data_set, {}).get(text)
         for part in parts:
             rows = part.rows()
-            frames.append(rows.assign(data_set=task))
-            kept += [(task, part.budget, t, counts) for t, counts in enumerate(part.result.kept[:, part.index])]
+            frames.append(rows.assign(data_set=data_set))
+            kept += [(data_set, part.budget, t, counts) for t, counts in enumerate(part.result.kept[:, part.index])]
             full_model = part.budget == 1.0
             timing, code = (None, None) if full_model else (milliseconds, code_of(result.made_by))
-            cells += _cells(task, part, rows, benchmark.judged[task], timing, code)
+            cells += _cells(data_set, part, rows, benchmark.judged[data_set], timing, code)
     per_query = pack_per_query(pd.concat(frames, ignore_index=True)[list(PER_QUERY)])
     kept_bytes = pack_kept(kept)
     data_sets = tuple(d for d in benchmark.benchmark.data_sets if d.name in found)
@@ -112,7 +114,7 @@ def _made(
         id="unnamed",
         claim="reproduced" if choice.reproduces else "self-reported",
         origin=choice.origin,
-        benchmark=Benchmark(name=benchmark.benchmark.name, data_sets=data_sets),
+        benchmark=BenchmarkFacts(name=benchmark.benchmark.name, data_sets=data_sets),
         backbone=backbone(run, choice.backbone),
         method=method(run, text, choice.track),
         cells=tuple(cells),
@@ -121,7 +123,7 @@ def _made(
         kept=checksum(kept_bytes),
         reproduces=choice.reproduces,
     )
-    return Made(with_id(submission), per_query, kept_bytes)
+    return NewSubmission(with_id(submission), per_query, kept_bytes)
 
 
 @dataclass(frozen=True)
@@ -142,10 +144,10 @@ class _Part:
 
 
 def _cells(
-    task: str,
+    data_set: str,
     part: _Part,
     rows: pd.DataFrame,
-    judged: pinned.Judged,
+    judged: pinned.Judgements,
     milliseconds: float | None,
     code: str | None,
 ) -> list[Cell]:
@@ -161,7 +163,7 @@ def _cells(
             retention = None if entry["pairs_left_out"] else pair_mean(here["score_retention"].to_numpy(), pairs)
         cells.append(
             Cell(
-                data_set=task,
+                data_set=data_set,
                 language=language,
                 budget=part.budget,
                 realised=entry["realised"],

@@ -24,7 +24,7 @@ from harness.submissions.checks import (
     check_size,
 )
 from harness.submissions.coverage import coverage
-from harness.submissions.entry import Entry, SubmissionError, find_submissions, printable, read_submission
+from harness.submissions.entry import CheckedSubmission, SubmissionError, find_submissions, printable, read_submission
 from harness.submissions.pinned import FILE, Pinned
 from harness.submissions.problems import Notes, Problem
 from harness.submissions.rows import kept_path, per_query_path, read_kept, read_per_query
@@ -33,10 +33,10 @@ from harness.workers import spread
 
 
 @dataclass(frozen=True)
-class Report:
+class ValidationReport:
     """Submissions without an error, and every problem of all that was looked at."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CheckedSubmission, ...]
     problems: tuple[Problem, ...]
     files: int
 
@@ -52,7 +52,7 @@ class _Checking:
     root: Path
     pinned: dict[str, Pinned | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[CheckedSubmission] = field(default_factory=list)
 
     def about(self, path: Path) -> Notes:
         self.notes.append(Notes(path, []))
@@ -71,7 +71,7 @@ class _Read:
     notes: Notes
 
 
-def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> Report:
+def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> ValidationReport:
     """Check `files`, or everything below the folder of submissions `root`; `base` is the state that it grew from."""
     checking = _Checking(root)
     wanted = find_submissions(root) if files is None else list(files)
@@ -90,7 +90,7 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
         if files is None or problem.file.resolve() in shown or problem.file.parent.resolve() in shown
     ]
     entries = [entry for entry in checking.entries if files is None or entry.path.resolve() in shown]
-    return Report(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted))
+    return ValidationReport(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted))
 
 
 def _context(files: Sequence[Path]) -> list[Path]:
@@ -124,7 +124,7 @@ def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
                 checking.entries.append(entry)
 
 
-def _check_one(one: _Read) -> tuple[list[Problem], Entry | None]:
+def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
     """All that is said of a submission, and, if no error is among it, its entry."""
     path, submission, pinned, notes = one.path, one.submission, one.pinned, one.notes
     check_place(submission, one.inside, notes)
@@ -138,7 +138,7 @@ def _check_one(one: _Read) -> tuple[list[Problem], Entry | None]:
     check_size(submission, notes)
     check_code(submission, notes)
     check_official(submission, pinned, notes)
-    entry = Entry(path, submission, None, submission.claim, coverage=coverage(submission, pinned))
+    entry = CheckedSubmission(path, submission, None, submission.claim, coverage=coverage(submission, pinned))
     if submission.claim != "reported":
         entry = replace(entry, status="self-reported")
         if notes.clean:
@@ -195,6 +195,6 @@ def _pinned(checking: _Checking, name: str) -> Pinned | None:
     return checking.pinned[name]
 
 
-def _with_warnings(entries: Iterable[Entry], notes: Iterable[Notes]) -> list[Entry]:
+def _with_warnings(entries: Iterable[CheckedSubmission], notes: Iterable[Notes]) -> list[CheckedSubmission]:
     warnings = {n.file: tuple(f"{p.field}: {p.what}" for p in n.found if p.level == "warning") for n in notes}
     return [replace(entry, warnings=warnings[entry.path]) for entry in entries]

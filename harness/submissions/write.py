@@ -14,11 +14,11 @@ from harness.submissions import pinned
 from harness.submissions.entry import SubmissionError, read_submission, submission_path
 from harness.submissions.folder import ENDINGS, REMOVED, Removal, Removals, read_removals
 from harness.submissions.rows import kept_path, per_query_path
-from harness.submissions.schema import Benchmark, Submission
+from harness.submissions.schema import BenchmarkFacts, Submission
 
 if TYPE_CHECKING:
-    from harness.submissions.finished_run import Run
-    from harness.submissions.submit import Made
+    from harness.submissions.finished_run import FinishedRun
+    from harness.submissions.submit import NewSubmission
 
 
 def to_json(model: pydantic.BaseModel) -> bytes:
@@ -27,7 +27,7 @@ def to_json(model: pydantic.BaseModel) -> bytes:
     return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def write(made: Made, folder: Path) -> tuple[Path, bool]:
+def write(made: NewSubmission, folder: Path) -> tuple[Path, bool]:
     """Put a submission where it belongs; the JSON file goes last. Whether it is new: one that is there stays."""
     path = folder / submission_path(made.submission)  # named by its content
     if all(path.with_suffix(ending).exists() for ending in ENDINGS):
@@ -39,7 +39,7 @@ def write(made: Made, folder: Path) -> tuple[Path, bool]:
     return path, True
 
 
-def write_benchmark(run: Run, folder: Path) -> Path:
+def write_benchmark(run: FinishedRun, folder: Path) -> Path:
     """Pin the run's benchmark beside its submissions, or see that the pinned one is the same."""
     ours = run.pinned()
     home = folder / ours.benchmark.name
@@ -50,7 +50,7 @@ def write_benchmark(run: Run, folder: Path) -> Path:
             return home
         names = list(theirs.data_sets)  # figures were reported before anyone measured: keep the order
         ordered = tuple(ours.data_sets.get(name, theirs.data_sets[name]) for name in names)
-        ours = pinned.Pinned(Benchmark(name=ours.benchmark.name, data_sets=ordered), ours.judged)
+        ours = pinned.Pinned(BenchmarkFacts(name=ours.benchmark.name, data_sets=ordered), ours.judged)
     home.mkdir(parents=True, exist_ok=True)
     for name in ("pages.parquet", "qrels.parquet"):
         write_atomically(home / name, (run.files.folder / "benchmark" / name).read_bytes())

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from .budget import keep_count
+from .context import PruneContext
 from .contract import Diagnostic, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
-from .given import Given
 from .groups import Groups, faults
 from .page import Page
 from .rows import squares
@@ -78,7 +78,7 @@ def prune(
         way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"
         raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
     where = f"pruner {str(pruner)!r}, page {page.id!r}"
-    given = Given(page.id, seed, trial, tuple(queries) if queries is not None else None)
+    given = PruneContext(page.id, seed, trial, tuple(queries) if queries is not None else None)
     before = page.original
     try:
         result = pruner.prune(page.offering(pruner.needs), budgets, given)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import plugins
 from .errors import CatalogError
-from .plugins import Entry
+from .plugins import CatalogEntry
 
 if TYPE_CHECKING:
     from .contract import Pruner
@@ -23,7 +23,7 @@ DECORATORS = ("scorer", "reducer", "diagnostic", "pruner", "preset")
 FORMULA = "Formula:"
 
 
-def catalogue(files: Iterable[Path] = ()) -> dict[str, Entry]:
+def catalogue(files: Iterable[Path] = ()) -> dict[str, CatalogEntry]:
     """Every pruner by name: built in, installed, and declared in the given files."""
     entries = [
         *plugins.scan_package("pruners", Path(__file__).resolve().parents[1], DECORATORS),
@@ -33,7 +33,7 @@ def catalogue(files: Iterable[Path] = ()) -> dict[str, Entry]:
     return plugins.unique(entries)
 
 
-def scan(file: Path) -> list[Entry]:
+def scan(file: Path) -> list[CatalogEntry]:
     """The pruners a user's file declares: at least one."""
     entries = plugins.scan_file(file.resolve(), DECORATORS)
     if not entries:
@@ -42,29 +42,29 @@ def scan(file: Path) -> list[Entry]:
     return entries
 
 
-def kind(entry: Entry) -> str:
+def kind(entry: CatalogEntry) -> str:
     """What comes out of a method, and how its budget behaves: "subset, fixed"."""
     output = entry.options.get("output", "merged" if entry.decorator == "reducer" else "subset")
     budget = entry.options.get("budget", "fixed")
     return f"{output}, {budget}" + (" (diagnostic)" if entry.decorator == "diagnostic" else "")
 
 
-def words(entry: Entry) -> list[str]:
+def words(entry: CatalogEntry) -> list[str]:
     """The paragraphs of a method's docstring, without its formula."""
     return [" ".join(part.split()) for part in _paragraphs(entry) if not part.startswith(FORMULA)]
 
 
-def formula(entry: Entry) -> list[str]:
+def formula(entry: CatalogEntry) -> list[str]:
     """What a method computes: the lines below `Formula:` in its docstring."""
     found = [part.removeprefix(FORMULA) for part in _paragraphs(entry) if part.startswith(FORMULA)]
     return [line.strip() for part in found for line in part.splitlines() if line.strip()]
 
 
-def _paragraphs(entry: Entry) -> list[str]:
+def _paragraphs(entry: CatalogEntry) -> list[str]:
     return [part for part in entry.doc.split("\n\n") if part.strip()]
 
 
-def find(name: str, known: dict[str, Entry]) -> Entry:
+def find(name: str, known: dict[str, CatalogEntry]) -> CatalogEntry:
     """The entry of that name; an unknown one suggests the nearest."""
     if name in known:
         return known[name]

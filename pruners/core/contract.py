@@ -18,8 +18,8 @@ import torch
 
 from . import plugins
 from .budget import keep_count
+from .context import PruneContext
 from .errors import PrunerError
-from .given import Given
 from .groups import Groups, group
 from .page import Page
 
@@ -124,7 +124,7 @@ class Pruner:
         trained = {n: v.calibrate(pages, budgets) for n, v in self.fields().items() if isinstance(v, Pruner)}
         return self.replace(**trained) if trained else self
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset | Merged:
         """Prune a page at all budgets. Called through `apply.prune`, which guards the page and checks the result."""
         raise NotImplementedError(f"{type(self).__name__} must say how it prunes")
 
@@ -144,7 +144,7 @@ class Scorer(Pruner):
 
     score: Callable[..., torch.Tensor]
 
-    def ranked(self, page: Page, given: Given) -> tuple[torch.Tensor, np.ndarray]:
+    def ranked(self, page: Page, given: PruneContext) -> tuple[torch.Tensor, np.ndarray]:
         """Scores, and the order they induce."""
         scores = self._one_a_patch(page, self.score(page, **given.arguments(self.uses)))
         order = rank(scores)
@@ -172,7 +172,7 @@ class Scorer(Pruner):
         scores = scores.detach()
         return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
         _, order = self.ranked(page, given)
         n = len(page)
         return Subset(order, tuple(keep_count(budget, n) for budget in budgets))
@@ -191,7 +191,7 @@ class Reducer(Pruner):
         """How many vectors this method makes at a budget. Methods bound to the patch grid snap it."""
         return keep_count(budget, len(page))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Merged:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
         counts = [self.count(page, budget) for budget in budgets]
         at: Callable[[int], torch.Tensor | np.ndarray]
         if "k" in self.uses:
@@ -238,7 +238,7 @@ class Preset(Pruner):
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
         return self.replace(inner=self.made.calibrate(pages, budgets))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
+    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset | Merged:
         return self.made.prune(page, budgets, given)
 
 

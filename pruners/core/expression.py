@@ -26,7 +26,7 @@ from .catalog import find
 from .contract import Pruner
 from .errors import CatalogError, ExpressionError, PruneBoardError
 from .page import Window
-from .plugins import Entry
+from .plugins import CatalogEntry
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<range>\d+-\d+)(?![\w.]) | (?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
@@ -55,7 +55,7 @@ class Node:
     grid: tuple[Node, ...] = ()
 
 
-def read(text: str, known: dict[str, Entry]) -> list[Pruner]:
+def read(text: str, known: dict[str, CatalogEntry]) -> list[Pruner]:
     """The pruner that `text` describes, built from the methods in `known`; several if it has a grid."""
     return [_build(text, node, known) for node in _without_grids(_Reader(text).whole())]
 
@@ -167,7 +167,7 @@ def _without_grids(node: Node) -> list[Node]:
     return [dataclasses.replace(node, arguments=tuple(zip(keys, values, strict=True))) for values in combinations]
 
 
-def _build(text: str, node: Node, known: dict[str, Entry]) -> Pruner:
+def _build(text: str, node: Node, known: dict[str, CatalogEntry]) -> Pruner:
     assert node.name is not None
     try:
         entry = find(node.name, known)
@@ -196,7 +196,7 @@ def _build(text: str, node: Node, known: dict[str, Entry]) -> Pruner:
         raise _error(text, node.at, str(error)) from error
 
 
-def _convert(text: str, node: Node, hint: Any, known: dict[str, Entry]) -> Any:
+def _convert(text: str, node: Node, hint: Any, known: dict[str, CatalogEntry]) -> Any:
     """A node's value as a field of type `hint` takes it."""
     options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     value: Any = node.value

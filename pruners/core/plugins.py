@@ -36,7 +36,7 @@ NAMES = {"backbone": r"[A-Za-z_][\w.-]*"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One plugin: what its decorator says, and where it is."""
 
     name: str
@@ -61,7 +61,7 @@ class Entry:
 
 def scan_file(
     path: Path, decorators: Collection[str], *, module: str | None = None, source: str = "file"
-) -> list[Entry]:
+) -> list[CatalogEntry]:
     """The plugins a file declares at its top level, in order."""
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
@@ -78,7 +78,7 @@ def scan_file(
             if isinstance(call, ast.Call) and _called(call) in decorators:
                 name, options = _literals(path, call)
                 found.append(
-                    Entry(
+                    CatalogEntry(
                         name,
                         _called(call),
                         options,
@@ -95,13 +95,13 @@ def scan_file(
 
 
 @functools.cache  # the project's own files do not change under a running process
-def scan_package(name: str, folder: Path, decorators: tuple[str, ...]) -> tuple[Entry, ...]:
+def scan_package(name: str, folder: Path, decorators: tuple[str, ...]) -> tuple[CatalogEntry, ...]:
     """The plugins of every file directly in a package's folder."""
     files = sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
     return tuple(e for f in files for e in scan_file(f, decorators, module=f"{name}.{f.stem}", source="built-in"))
 
 
-def scan_entry_points(group: str, decorators: Collection[str]) -> list[Entry]:
+def scan_entry_points(group: str, decorators: Collection[str]) -> list[CatalogEntry]:
     """The plugins that installed packages announce under an entry-point group, as `module` or `module:object`."""
     points = sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
     return [entry for point in points for entry in _scan_entry_point(point, decorators)]
@@ -118,9 +118,9 @@ def file_and_rest(selector: str) -> tuple[Path | None, str]:
     return file, match[2] or match[3] or ""
 
 
-def unique(entries: Iterable[Entry]) -> dict[str, Entry]:
+def unique(entries: Iterable[CatalogEntry]) -> dict[str, CatalogEntry]:
     """Entries by name; two of one name are an error that names both places."""
-    by_name: dict[str, Entry] = {}
+    by_name: dict[str, CatalogEntry] = {}
     for entry in entries:
         other = by_name.setdefault(entry.name, entry)
         if (other.file, other.line) != (entry.file, entry.line):
@@ -131,7 +131,7 @@ def unique(entries: Iterable[Entry]) -> dict[str, Entry]:
     return by_name
 
 
-def load(entry: Entry) -> Any:
+def load(entry: CatalogEntry) -> Any:
     """Import the plugin's module, and with it run its file, and return the object."""
     try:
         module = importlib.import_module(entry.module) if entry.module else load_file(entry.file)
@@ -241,7 +241,7 @@ def address(cls: type) -> type | InFile:
     return InFile(Path(str(module.__file__)), vars(module)[FINGERPRINT], cls.__qualname__)
 
 
-def _scan_entry_point(point: EntryPoint, decorators: Collection[str]) -> list[Entry]:
+def _scan_entry_point(point: EntryPoint, decorators: Collection[str]) -> list[CatalogEntry]:
     package = f"package {point.dist.name} {point.dist.version}" if point.dist else "an installed package"
     try:
         spec = importlib.util.find_spec(point.module)

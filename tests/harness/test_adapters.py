@@ -127,7 +127,7 @@ def test_jina_without_its_adapter_is_refused(checkpoints, tmp_path):
 @pytest.mark.parametrize("name", ["colpali", "colqwen2", "colqwen2.5"])
 def test_attention_from_the_base_model(checkpoints, tiny_backbone, tmp_path, name):
     """Vectors and ink stay the retriever's; attention is that of the base model, which is another one."""
-    from harness.benchmarks.folder import read_folder
+    from harness.benchmarks.data_set import read_folder
     from tests.harness.benchmark_folder import write_benchmark
 
     retriever = tiny_backbone(name)

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from harness.backbones import registry
 from harness.backbones.batching import OutOfMemoryError, in_batches
 from harness.backbones.contract import Card, EncodedPage, Options
-from harness.benchmarks.folder import BenchmarkError, read_folder
-from harness.benchmarks.suite import load_suite
+from harness.benchmarks.benchmark import load_benchmark
+from harness.benchmarks.data_set import BenchmarkError, read_folder
 from harness.cli import app
 from harness.encode import encode, store_folder
 from harness.store.format import StoreError, read_manifest, write_manifest
@@ -296,17 +296,17 @@ def test_benchmark_folder_is_read(benchmark_folder):
 
 def test_an_edited_backbone_file_and_another_library_encode_again_and_say_so(tmp_path: Path) -> None:
     write_data_set(tmp_path / "pages", range(6), queries=3)
-    file, (task,) = write_backbone(tmp_path), load_suite(str(tmp_path / "pages")).tasks
+    file, (data_set,) = write_backbone(tmp_path), load_benchmark(str(tmp_path / "pages")).data_sets
     said: list[str] = []
-    first = encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append)
-    assert encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append).key == first.key
+    first = encode(registry.load(str(file)), data_set, tmp_path / "stores", say=said.append)
+    assert encode(registry.load(str(file)), data_set, tmp_path / "stores", say=said.append).key == first.key
     assert said == []
 
     file.write_text(file.read_text() + "\n# a comment\n")
-    assert encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append).key == first.key
+    assert encode(registry.load(str(file)), data_set, tmp_path / "stores", say=said.append).key == first.key
 
     file.write_text(file.read_text().replace("vectors = rng.standard_normal", "vectors = -rng.standard_normal"))
-    second = encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append)
+    second = encode(registry.load(str(file)), data_set, tmp_path / "stores", say=said.append)
     assert second.key != first.key
     assert (second.page(0).vectors == -first.page(0).vectors).all(), "new vectors, not those of the code before"
     assert "pages was encoded before with other code of the backbone; it is encoded again" in said[0]
@@ -316,6 +316,6 @@ def test_an_edited_backbone_file_and_another_library_encode_again_and_say_so(tmp
     shutil.copytree(second.folder, older)
     shutil.rmtree(second.folder)
     write_manifest(older, replace(second.manifest, identity=identity))
-    third = encode(registry.load(str(file)), task, tmp_path / "stores", say=said.append)
+    third = encode(registry.load(str(file)), data_set, tmp_path / "stores", say=said.append)
     assert third.key == second.key
     assert "encoded before with other libraries (x 1)" in said[-1]

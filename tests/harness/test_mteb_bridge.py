@@ -13,13 +13,13 @@ import pytest
 
 from harness.backbones import registry
 from harness.backbones.contract import Options
-from harness.benchmarks.folder import Benchmark, read_folder
+from harness.benchmarks.data_set import DataSet, read_folder
 from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import COMPOSITIONS, Method, choose_methods, prepare
-from harness.evaluation.native import add_partners
-from harness.evaluation.results import TaskEvaluator
-from harness.evaluation.scores import INDEX_BITS, Job, TaskScores, gold_queries, load_queries, score_task
+from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.results import DataSetEvaluator
+from harness.evaluation.scores import INDEX_BITS, DataSetScores, Job, gold_queries, load_queries, score_data_set
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import Window, catalogue
@@ -41,11 +41,11 @@ class Scored:
     """A data set loaded by mteb's task, encoded, pruned by all methods and scored by our own path."""
 
     mteb_task: Any
-    task: Benchmark
+    data_set: DataSet
     store: Store
     methods: list[Method]
-    evaluator: TaskEvaluator
-    scores: TaskScores
+    evaluator: DataSetEvaluator
+    scores: DataSetScores
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,11 @@ def scored(tmp_path_factory, datasets_cache):
         mteb_task.load_data()
         (task,) = from_task(mteb_task)
         store = encode(toy, task, folder / "s")
-        evaluator = TaskEvaluator.of(task, store.query_ids)
+        evaluator = DataSetEvaluator.of(task, store.query_ids)
         queries = load_queries(store, range(len(store.query_ids)))
         gold = gold_queries(evaluator.gold.queries, evaluator.gold.pages)
         job = Job(store, tuple(methods), BUDGETS, SEED, queries, gold)
-        found[layout] = Scored(mteb_task, task, store, methods, evaluator, score_task(job, 1, lambda n: None))
+        found[layout] = Scored(mteb_task, task, store, methods, evaluator, score_data_set(job, 1, lambda n: None))
     return found
 
 
@@ -85,7 +85,7 @@ def _by_mteb(data: Scored, scores: np.ndarray) -> dict[str, dict[str, float]]:
 
     from harness.mteb_bridge import Index, Replay, model_meta
 
-    retriever = Replay([Index(data.task, data.store, scores)], model_meta(data.store, {"pruner": "any"}))
+    retriever = Replay([Index(data.data_set, data.store, scores)], model_meta(data.store, {"pruner": "any"}))
     found = mteb.evaluate(retriever, data.mteb_task, cache=None, co2_tracker=False, show_progress_bar=False)
     return {row["hf_subset"]: row for row in found.task_results[0].scores["test"]}
 
@@ -125,12 +125,12 @@ def test_the_scores_are_those_of_plain_max_sim_and_of_replay(scored, layout):
     queries = [data.store.query(i) for i in range(len(data.store.query_ids))]
     plain = np.array([[(query @ page.vectors.T).amax(1).sum() for page in data.store.pages()] for query in queries])
     assert np.abs(data.scores.full - plain).max() < 1e-5
-    assert (replay(data.task, data.store, None)._indexes[0].scores == data.scores.full).all()
+    assert (replay(data.data_set, data.store, None)._indexes[0].scores == data.scores.full).all()
     for method in data.methods:
-        again = replay(data.task, data.store, method.pruner, BUDGETS[1], seed=SEED)
+        again = replay(data.data_set, data.store, method.pruner, BUDGETS[1], seed=SEED)
         assert np.abs(again._indexes[0].scores - data.scores.by_method[method.text][0, 1]).max() < 1e-5
     assert again.mteb_model_meta.experiment_kwargs["budget"] == BUDGETS[1]
-    native = replay(data.task, data.store, None, profile="native")  # the toy has no prompt: nothing is added
+    native = replay(data.data_set, data.store, None, profile="native")  # the toy has no prompt: nothing is added
     assert (native._indexes[0].scores == data.scores.full).all()
     assert native.mteb_model_meta.experiment_kwargs["indexed"] == "native"
 
@@ -139,7 +139,7 @@ def test_the_data_has_ties_that_move_ndcg(scored):
     """Pages that look alike score alike, and their order, by descending id, counts."""
     data = scored["v1"]
     twin = {f"corpus-test-{i}": f"corpus-test-{110 - TWINS + i}" for i in range(TWINS)}
-    at = {page: i for i, page in enumerate(data.task.page_ids)}
+    at = {page: i for i, page in enumerate(data.data_set.page_ids)}
     scores = data.scores.by_method["sap"][0, 1]
     assert all((scores[:, at[a]] == scores[:, at[b]]).all() for a, b in twin.items())
     swapped = scores.copy()
@@ -152,13 +152,13 @@ def test_a_cut_keeps_what_trec_eval_ranks_first(scored):
     from harness.mteb_bridge import Index, Replay, model_meta
 
     data = scored["v1"]
-    retriever = Replay([Index(data.task, data.store, data.scores.full)], model_meta(data.store, {}))
+    retriever = Replay([Index(data.data_set, data.store, data.scores.full)], model_meta(data.store, {}))
     queries = data.mteb_task.dataset["default"]["test"]["queries"]
     few = retriever.search(queries, hf_subset="default", top_k=3)
     every = retriever.search(queries, hf_subset="default", top_k=1000)
     assert set(every) >= set(data.evaluator.evaluate.query_ids)
     for query, pages in every.items():
-        assert len(pages) == len(data.task.page_ids)
+        assert len(pages) == len(data.data_set.page_ids)
         assert list(few[query].items()) == sorted(pages.items(), key=lambda item: (item[1], item[0]))[:-4:-1]
 
 
@@ -166,7 +166,7 @@ def test_other_pages_than_the_store_s_are_refused(scored):
     from harness.mteb_bridge import Index, Replay, model_meta
 
     data = scored["v1"]
-    retriever = Replay([Index(data.task, data.store, data.scores.full)], model_meta(data.store, {}))
+    retriever = Replay([Index(data.data_set, data.store, data.scores.full)], model_meta(data.store, {}))
     corpus = data.mteb_task.dataset["default"]["test"]["corpus"]
     retriever.index(corpus, hf_subset="default")
     with pytest.raises(PruneBoardError, match="differ in 1 pages, such as 'corpus-test-109'"):
@@ -183,7 +183,7 @@ def test_files_are_mteb_s_own_and_mteb_reads_them_back(scored, tmp_path):
     native = add_partners(choose_methods(["docpruner(z=0)"], 1), ["ink"], 1)
     chosen = [m for m in scored["v2"].methods if m.text in ("sap", "oracle")]
     chosen += [*choose_methods(["random"], trials=2), *native]
-    own = replace(scored["v2"].task, name="my pages", task="")  # no task of mteb's: one is made around it
+    own = replace(scored["v2"].data_set, name="my pages", mteb_task="")  # no task of mteb's: one is made around it
     config = Config(budgets=(0.1, 0.25), seed=SEED)
     write_results(tmp_path, [own], {own.name: scored["v2"].store}, chosen, config, 1, quiet)
     experiments = {}

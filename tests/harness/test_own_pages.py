@@ -8,7 +8,7 @@ import random
 import pytest
 from typer.testing import CliRunner
 
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.data_set import read_folder
 from harness.cli import app
 from tests.harness.importing.tiny_pdf import write_pdf
 

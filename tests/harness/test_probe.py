@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AttentionMaskInterface
 
-from harness.backbones import probe, received, registry
+from harness.backbones import attention_sums, probe, registry
 from harness.backbones.contract import Options
 from harness.backbones.probe import ATTENTION_NAME, ATTENTION_SIGNALS, Recorder
 from tests.harness.page_images import page_image
@@ -97,7 +97,7 @@ def test_signals_equal_eager_attention(tiny_backbone, eager_signals, name, side,
 @pytest.mark.parametrize("name", BACKBONES)
 def test_row_block_path_equals_eager_attention(tiny_backbone, eager_signals, monkeypatch, name):
     monkeypatch.setattr(probe, "_has_flash_with_lse", lambda *_: False)
-    monkeypatch.setattr(received, "BLOCK_BYTES", 3000)  # several blocks even for these short sequences
+    monkeypatch.setattr(attention_sums, "BLOCK_BYTES", 3000)  # several blocks even for these short sequences
     backbone = tiny_backbone(name)
     inputs = backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)])
     got, _ = captured_signals(backbone, inputs)
@@ -158,7 +158,7 @@ def test_only_the_text_decoder_is_probed(tiny_backbone, name):
 
 
 @pytest.mark.parametrize("heads_kv", [(8, 8), (8, 2), (6, 1)])
-@pytest.mark.parametrize("pattern", [received.FULL, received.CAUSAL, received.OTHER])
+@pytest.mark.parametrize("pattern", [attention_sums.FULL, attention_sums.CAUSAL, attention_sums.OTHER])
 @pytest.mark.parametrize("scattered", [False, True])
 def test_tiles_and_blocks_equal_dense_attention(heads_kv, pattern, scattered):
     """Longer than one tile in both directions, lengths that divide nothing, visual tokens in one run or in several."""
@@ -173,9 +173,9 @@ def test_tiles_and_blocks_equal_dense_attention(heads_kv, pattern, scattered):
         visual[0, 300:307] = False
     past = torch.ones(tokens, tokens).tril().bool()
     mask = {
-        received.FULL: torch.ones(tokens, tokens, dtype=torch.bool),
-        received.CAUSAL: past,
-        received.OTHER: past & (torch.rand(tokens, tokens, generator=generator) < 0.7),
+        attention_sums.FULL: torch.ones(tokens, tokens, dtype=torch.bool),
+        attention_sums.CAUSAL: past,
+        attention_sums.OTHER: past & (torch.rand(tokens, tokens, generator=generator) < 0.7),
     }[pattern][None, None]
     mask = mask | torch.eye(tokens, dtype=torch.bool)
     recorder = Recorder(visual, torch.ones_like(visual))

@@ -17,16 +17,16 @@ from harness.backbones import minilm, registry
 from harness.backbones.checkpoint import CheckpointError
 from harness.backbones.contract import Options
 from harness.backbones.text_windows import pieces_of, windows
+from harness.benchmarks.data_set import read_folder
 from harness.benchmarks.embedded import BenchmarkError
-from harness.benchmarks.folder import read_folder
 from harness.encode import encode
-from harness.importing.from_outline import Settings, import_outlines
+from harness.importing.from_outline import OutlineSettings, import_outlines
 from pruners.core.errors import PruneBoardError
 from tests.harness.benchmark_folder import write_benchmark
 from tests.harness.importing.tiny_pdf import write_pdf
 from tests.harness.tiny_encoders import bert_config, colbert_folder, save_encoder
 
-SHORT = "The R environment is an integrated suite of software facilities, for data manipulation."
+SHORT = "The R environment is an integrated benchmark of software facilities, for data manipulation."
 LONG = " ".join(f"Line {i} says that vector {i * 7} holds {i % 13} values." for i in range(100))
 
 
@@ -204,7 +204,7 @@ def test_imported_pages_are_encoded_by_their_text(backbone, tmp_path):
         write_pdf(tmp_path / place / "a.pdf", [["1 Fire pumps", "Water."], ["2 Fuel oil", last]], outline)
     stores = []
     for place, dpi in (("in", 36), ("in2", 48)):
-        import_outlines([tmp_path / place], tmp_path / "out" / place, Settings(dpi=dpi))
+        import_outlines([tmp_path / place], tmp_path / "out" / place, OutlineSettings(dpi=dpi))
         stores.append(encode(backbone, read_folder(tmp_path / "out" / place), tmp_path / "stores"))
     first, second = stores
     assert first.key != second.key

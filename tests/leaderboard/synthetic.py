@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import harness
-from harness.submissions.entry import Entry
+from harness.submissions.entry import CheckedSubmission
 from harness.submissions.rows import scores_of
 from harness.submissions.schema import Submission
 from pruners.core.catalog import catalogue, kind
@@ -165,11 +165,11 @@ def _reported(model: str, benchmark: str, method: str, printed: list[dict]) -> d
     }
 
 
-def entries(submissions: list[tuple[dict, pd.DataFrame | None]]) -> list[Entry]:
+def entries(submissions: list[tuple[dict, pd.DataFrame | None]]) -> list[CheckedSubmission]:
     return [entry(record, frame, "reported" if frame is None else "recomputed") for record, frame in submissions]
 
 
-def entry(record: dict, frame: pd.DataFrame | None = None, status: str | None = None) -> Entry:
+def entry(record: dict, frame: pd.DataFrame | None = None, status: str | None = None) -> CheckedSubmission:
     submission = Submission.model_validate_json(json.dumps(record, default=str))
     scores = None if frame is None else scores_of(frame)
-    return Entry(Path(f"{submission.id}.json"), submission, scores, status or submission.claim)
+    return CheckedSubmission(Path(f"{submission.id}.json"), submission, scores, status or submission.claim)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.submissions.entry import Entry
+from harness.submissions.entry import CheckedSubmission
 from harness.submissions.rows import scores_of
-from leaderboard import compare, heat, text
+from leaderboard import compare, heat, words
 from leaderboard.backbones import layer_curve
 from leaderboard.gather import Gathered
 from leaderboard.methods import command, facts
@@ -121,14 +121,14 @@ def test_steps_of_the_heat_map() -> None:
 
 def test_file_names_can_neither_leave_their_folder_nor_meet() -> None:
     names = ["sap", "Sap", "../../x", "..", "", "a/b", "a_b", "x" * 10_000, "x" * 9_999, "con\u202e", ".git"]
-    made = [text.file_name(name) for name in names]
+    made = [words.file_name(name) for name in names]
     assert made[0] == "sap"
     assert len({name.lower() for name in made}) == len(names)
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9._=-]{0,99}", name) for name in made)
 
 
 def test_links_lead_to_the_web_or_nowhere() -> None:
-    assert "<a " in text.web_link("https://example.org/a?b=c&d")
+    assert "<a " in words.web_link("https://example.org/a?b=c&d")
     for bad in (
         "javascript:alert(1)",
         "JaVaScRiPt:alert(1)",
@@ -137,8 +137,8 @@ def test_links_lead_to_the_web_or_nowhere() -> None:
         "//x",
         " https://x",
     ):
-        assert "<a" not in text.web_link(bad), bad
-        assert '"' not in str(text.web_link(bad)).replace("&#34;", "")
+        assert "<a" not in words.web_link(bad), bad
+        assert '"' not in str(words.web_link(bad)).replace("&#34;", "")
 
 
 def test_autoescape_is_on_for_every_template() -> None:
@@ -162,7 +162,7 @@ def attributes(page: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def hostile(word: str, i: int) -> Entry:
+def hostile(word: str, i: int) -> CheckedSubmission:
     """A submission with a hostile text wherever text can be, also where the schema would refuse it."""
     record, frame = measured("sap" if i % 2 else "kmeans", 0.9, i, queries=6)
     good = entry(record, frame, "recomputed")
@@ -187,7 +187,7 @@ def hostile(word: str, i: int) -> Entry:
         "benchmark": benchmark,
         "cells": cells,
     }
-    return Entry(Path(word), s.model_copy(update=update), scores, "recomputed", (word,))
+    return CheckedSubmission(Path(word), s.model_copy(update=update), scores, "recomputed", (word,))
 
 
 def test_hostile_submissions_stay_text_and_stay_inside(tmp_path: Path) -> None:

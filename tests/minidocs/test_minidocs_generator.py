@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from harness.minidocs import drawing, layouts
 from harness.minidocs.benchmark import V1, build
+from harness.minidocs.files import recipes
 from harness.minidocs.layouts import render
-from harness.minidocs.pinned import recipes
 from harness.minidocs.queries import KINDS, LANGUAGES, Ask, near_misses, phrase
 from harness.minidocs.specs import LAYOUTS, make_corpus, make_family, make_page
 from harness.minidocs.vocabulary import FILLERS, FRENCH, NUMBER, SYNONYMS, TOPICS, all_words, drawn_words

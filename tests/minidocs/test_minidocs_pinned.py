@@ -9,9 +9,9 @@ from PIL import Image
 
 from harness import compat  # noqa: F401
 from harness.benchmarks.content import image_hash
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.data_set import read_folder
 from harness.minidocs.benchmark import BENCHMARKS, V1, V2, build
-from harness.minidocs.pinned import DATA, PARTS, counts, drawn, folder_of, manifest, read, recipes
+from harness.minidocs.files import DATA, PARTS, counts, drawn, folder_of, manifest, read, recipes
 
 ALL = [pytest.param(benchmark, recipe, id=f"{benchmark}-{recipe.name}") for benchmark, recipe in recipes()]
 

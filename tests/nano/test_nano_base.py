@@ -9,9 +9,9 @@ from safetensors.torch import load_file
 
 from harness.backbones import registry
 from harness.backbones.attention_source import with_attention_from
-from harness.minidocs.pinned import folder_of, read
+from harness.minidocs.files import folder_of, read
 from harness.nano.checkpoint import BASE, FOLDER, build_model, save_weights
-from harness.nano.training import Settings
+from harness.nano.training import TrainingSettings
 
 
 def weights(folder):
@@ -45,7 +45,7 @@ def test_contrast_moved_every_layer_of_the_decoder_and_kept_near_what_the_eyes_h
 
 def test_its_decoder_was_not_trained_before_the_contrast(tmp_path):
     """What its README says: the decoder still has the weights that the seed gave it, the vision tower has not."""
-    save_weights(build_model(Settings().seed), tmp_path)
+    save_weights(build_model(TrainingSettings().seed), tmp_path)
     base, fresh = weights(BASE), weights(tmp_path)
     assert all(torch.equal(base[name], fresh[name]) for name in decoder_of(base))
     assert not any(torch.equal(base[name], fresh[name]) for name in eyes_of(base))

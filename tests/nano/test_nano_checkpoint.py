@@ -9,7 +9,7 @@ import json
 import pytest
 import torch
 
-from harness.minidocs.pinned import folder_of, read
+from harness.minidocs.files import folder_of, read
 from harness.minidocs.vocabulary import all_words
 from harness.nano.card import FIGURES, measure
 from harness.nano.checkpoint import FOLDER, GRID, load

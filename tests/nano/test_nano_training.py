@@ -14,7 +14,7 @@ from harness.nano.checkpoint import build_model, build_processor
 from harness.nano.contrast import SILENT, cosines, embed_pages, embed_tokens, maxsim, silence_loss, tokenize
 from harness.nano.measure import encode_pages, ndcg_at_5
 from harness.nano.reading import build_head, normalise, see, warm_start
-from harness.nano.training import Settings, train
+from harness.nano.training import TrainingSettings, train
 
 
 def test_a_step_is_always_the_same_batch():
@@ -99,7 +99,7 @@ def test_ndcg_is_trec_eval_s():
 
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, monkeypatch):
-    settings = Settings(reading_steps=3, contrast_steps=3, warmup=1, save_every=1)
+    settings = TrainingSettings(reading_steps=3, contrast_steps=3, warmup=1, save_every=1)
     train(settings, tmp_path / "whole", tmp_path / "whole-base", tmp_path / "whole-checkpoint")
 
     from harness.nano import contrast
@@ -131,7 +131,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_run_for_the_base_alone_ends_before_the_first_contrast_step(tmp_path):
-    settings = Settings(reading_steps=2, contrast_steps=3, warmup=1, save_every=1)
+    settings = TrainingSettings(reading_steps=2, contrast_steps=3, warmup=1, save_every=1)
     train(settings, tmp_path / "run", tmp_path / "base", ship_to=None)
     assert (tmp_path / "base" / "model.safetensors").is_file()
     rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]

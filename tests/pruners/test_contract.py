@@ -24,8 +24,8 @@ from pruners import (
     unit,
 )
 from pruners.core.apply import calibrate
+from pruners.core.context import PruneContext
 from pruners.core.errors import CatalogError
-from pruners.core.given import Given
 
 
 def test_a_function_becomes_a_pruner_whose_defaults_are_its_hyper_parameters(page: Page) -> None:
@@ -159,7 +159,7 @@ def test_a_composition_lets_its_parts_learn_and_stays_as_it_is_otherwise() -> No
         second: Pruner
         weight: float = 0.5
 
-        def prune(self, page: Page, budgets: Sequence[float], given: Given) -> Subset | Merged:
+        def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset | Merged:
             return self.first.prune(page, budgets, given)
 
     pages = [synthetic_page(8, 6, seed=seed) for seed in range(4)]

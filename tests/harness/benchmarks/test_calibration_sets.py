@@ -9,7 +9,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.data_set import read_folder
 from harness.cli import app
 from tests.harness.benchmarks.local_tasks import write_layout
 from tests.harness.evaluation.toy import write_backbone
@@ -42,7 +42,7 @@ def test_pages_of_one_s_own_are_held_out_to_calibrate_on_and_the_run_says_so(tmp
 
 @pytest.mark.slow
 def test_the_second_distribution_takes_pairs_of_five_tasks_and_is_refused_on_their_pages(tmp_path, monkeypatch):
-    from harness.benchmarks import calibration_sets, suite
+    from harness.benchmarks import benchmark, calibration_sets
 
     tasks = {
         f"{name}Retrieval": read_folder(write_layout(tmp_path / f"{name}Retrieval", pages=30, queries=20, start=40 * i))
@@ -50,7 +50,7 @@ def test_the_second_distribution_takes_pairs_of_five_tasks_and_is_refused_on_the
     }
     monkeypatch.setattr(calibration_sets, "load_task", lambda name: (tasks[name],))
     monkeypatch.setattr(calibration_sets, "MIX_PAIRS", 8)
-    (mix,) = suite.load_suite("vidore-v1-mix").tasks
+    (mix,) = benchmark.load_benchmark("vidore-v1-mix").data_sets
     assert sum(map(len, mix.qrels.values())) == 5 * 8
     assert {page.partition("/")[0] for page in mix.page_ids} == set(tasks)
     command = ["--backbone", write_backbone(tmp_path), "--store", tmp_path / "stores", "--budgets", "0.2"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.benchmarks import suite
+from harness.benchmarks import benchmark
 from harness.benchmarks.content import content_hashes
 from harness.benchmarks.embedded import EMBEDDED
 from harness.benchmarks.known import cached_revision, differences, known
@@ -44,17 +44,17 @@ def test_the_order_of_qrels_does_not_count():
 
 
 def test_an_embedded_benchmark_is_compared_with_its_manifest_and_a_changed_letter_is_said(tmp_path, monkeypatch):
-    assert suite.load_suite("minidocs-v2").remarks() == []
+    assert benchmark.load_benchmark("minidocs-v2").remarks() == []
     copy = tmp_path / "data"
     shutil.copytree(EMBEDDED / "minidocs-v2", copy / "minidocs-v2")
     shutil.copy(EMBEDDED / "manifest.json", copy)
-    monkeypatch.setattr(suite, "EMBEDDED", copy)
+    monkeypatch.setattr(benchmark, "EMBEDDED", copy)
     monkeypatch.setattr("harness.benchmarks.embedded.EMBEDDED", copy)
     path = copy / "minidocs-v2" / "briefs" / "queries" / "test-00000-of-00001.parquet"
     rows = pq.read_table(path).to_pylist()
     rows[3]["query"] += "s"
     pq.write_table(pa.Table.from_pylist(rows), path)
-    (remark,) = suite.load_suite("minidocs-v2").remarks()
+    (remark,) = benchmark.load_benchmark("minidocs-v2").remarks()
     assert remark.startswith("minidocs-v2/briefs is not the pinned one: queries hash to sha256-")
 
 
@@ -97,15 +97,15 @@ def test_the_cache_is_looked_up_without_its_libraries(tmp_path, monkeypatch):
 
 
 def test_a_wrong_name_is_met_with_the_nearest_right_one():
-    with pytest.raises(suite.BenchmarkError, match="did you mean VidoreDocVQARetrieval"):
-        suite.load_suite("VidoreDocVQARetreival")
-    with pytest.raises(suite.BenchmarkError, match="harness list benchmarks"):
-        suite.load_suite(str(Path("nowhere") / "at" / "all"))
+    with pytest.raises(benchmark.BenchmarkError, match="did you mean VidoreDocVQARetrieval"):
+        benchmark.load_benchmark("VidoreDocVQARetreival")
+    with pytest.raises(benchmark.BenchmarkError, match="harness list benchmarks"):
+        benchmark.load_benchmark(str(Path("nowhere") / "at" / "all"))
 
 
 def test_remarks_name_queries_without_text():
-    task = replace(suite.load_suite("minidocs-v2").tasks[0], dropped_queries=3)
-    assert suite.Suite("x", (task,)).remarks() == ["minidocs-v2/briefs: 3 queries have no text, left out"]
+    task = replace(benchmark.load_benchmark("minidocs-v2").data_sets[0], dropped_queries=3)
+    assert benchmark.Benchmark("x", (task,)).remarks() == ["minidocs-v2/briefs: 3 queries have no text, left out"]
 
 
 def test_the_list_has_every_task_with_its_pages_counted_once():

@@ -82,7 +82,7 @@ def test_both_layouts_load_twice_in_one_process_and_leave_nothing_behind(layouts
 
 
 def test_v1_is_one_data_set_with_mteb_s_ids_and_queries_without_text_are_counted(layouts):
-    from harness.benchmarks.folder import read_folder
+    from harness.benchmarks.data_set import read_folder
     from harness.benchmarks.mteb_tasks import from_task
 
     task = local_task(V1, layouts[V1])

@@ -9,9 +9,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from harness.benchmarks.benchmark import load_benchmark
 from harness.benchmarks.calibration_sets import all_draws, colpali_train
 from harness.benchmarks.known import training_draw
-from harness.benchmarks.suite import load_suite
 from harness.benchmarks.training_corpus import open_corpus
 from pruners import PruneBoardError
 from tests.harness.benchmarks.training_files import write_training_corpus
@@ -40,8 +40,8 @@ def test_the_union_of_draws_has_every_pair_of_every_draw_once(tmp_path: Path):
 
 def test_size_and_seed_are_chosen_by_name(tmp_path: Path):
     folder = write_training_corpus(tmp_path)
-    (task,) = load_suite(f"colpali-train(pairs=7,seed=3,path={folder})").tasks
-    assert task.page_ids == colpali_train(folder, pairs=7, seed=3).page_ids
+    (data_set,) = load_benchmark(f"colpali-train(pairs=7,seed=3,path={folder})").data_sets
+    assert data_set.page_ids == colpali_train(folder, pairs=7, seed=3).page_ids
     assert training_draw("colpali-train") == {}
     assert training_draw("vidore-v1") is None
     for wrong in ("pairs=0", "pairs=many", "size=3"):

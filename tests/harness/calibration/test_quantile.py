@@ -5,7 +5,7 @@ import pytest
 
 from harness.backbones import registry
 from harness.backbones.contract import EncodedPage
-from harness.benchmarks.suite import load_suite
+from harness.benchmarks.benchmark import load_benchmark
 from harness.calibration.data import draw
 from harness.evaluation.results import drifted
 from pruners import STANDARD, Page, parse, prune
@@ -13,13 +13,13 @@ from pruners import STANDARD, Page, parse, prune
 SEEN, EACH = 128, 24
 
 
-def encoded(backbone, task, indices: list[int]) -> list[Page]:
+def encoded(backbone, data_set, indices: list[int]) -> list[Page]:
     found: list[Page] = []
     for start in range(0, len(indices), 16):
         batch = indices[start : start + 16]
-        pages: list[EncodedPage] = backbone.encode_pages([task.image(i) for i in batch])
+        pages: list[EncodedPage] = backbone.encode_pages([data_set.image(i) for i in batch])
         found += [
-            Page(f"{task.name}/{task.page_ids[i]}", page.vectors.float(), page.grid, dict(page.signals))
+            Page(f"{data_set.name}/{data_set.page_ids[i]}", page.vectors.float(), page.grid, dict(page.signals))
             for i, page in zip(batch, pages, strict=True)
         ]
     return found
@@ -29,10 +29,14 @@ def encoded(backbone, task, indices: list[int]) -> list[Page]:
 def pages() -> tuple[list[Page], list[Page]]:
     """Calibration pages, and unseen pages of all seven data sets."""
     backbone = registry.load("nano")
-    (calibration,) = load_suite("minidocs-calibration").tasks
+    (calibration,) = load_benchmark("minidocs-calibration").data_sets
     seen = encoded(backbone, calibration, draw(range(len(calibration.page_ids)), SEEN, 42))
-    tasks = load_suite("minidocs").tasks
-    unseen = [page for task in tasks for page in encoded(backbone, task, draw(range(len(task.page_ids)), EACH, 1))]
+    data_sets = load_benchmark("minidocs").data_sets
+    unseen = [
+        page
+        for data_set in data_sets
+        for page in encoded(backbone, data_set, draw(range(len(data_set.page_ids)), EACH, 1))
+    ]
     return seen, unseen
 
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from harness.backbones import registry
 from harness.backbones.contract import Card
 from harness.calibration.calibrate import as_reported
-from harness.calibration.saved import read_window, reported, window_file
+from harness.calibration.window_files import read_window, reported, window_file
 from harness.cli import app
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Places, evaluate
+from harness.evaluation.evaluate import RunPaths, evaluate
 from harness.progress import quiet
 from pruners import PruneBoardError
 from tests.harness.evaluation.toy import write_backbone, write_data_set
@@ -50,7 +50,7 @@ def run(place: Path, stores: str, out: str, **settings) -> tuple[dict, list[str]
     config = Config(
         backbone=str(place / "toy_backbone.py"), benchmark=str(place / "pages"), pruners=("sap",), **settings
     )
-    found = evaluate(config, Places(place / stores, place / out, 1), quiet, said.append)
+    found = evaluate(config, RunPaths(place / stores, place / out, 1), quiet, said.append)
     assert found.failures == {}
     return found.run.read_json("calibration.json")["window"], said
 
@@ -112,7 +112,7 @@ def test_a_window_learned_from_evaluated_pages_is_refused(place: Path) -> None:
     saved = json.loads(Path(found["file"]).read_text())
     config = Config(backbone=str(place / "toy_backbone.py"), benchmark=str(place / "calibration"), pruners=("sap",))
     with pytest.raises(PruneBoardError, match=f"calibration set {saved['benchmark']} and calibration share"):
-        evaluate(config, Places(place / "g", place / "run-g", 1), quiet)
+        evaluate(config, RunPaths(place / "g", place / "run-g", 1), quiet)
 
 
 def test_a_run_goes_on_with_the_window_it_began_with(place: Path) -> None:

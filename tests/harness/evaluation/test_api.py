@@ -155,9 +155,9 @@ def test_figures_and_latex_name_every_method(results: harness.Results) -> None:
 def test_a_restored_method_prunes_as_in_the_run(results: harness.Results, toy, text: str) -> None:
     method = harness.load_run(results.folder, pruners=[mine]).method(text)
     stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").glob("*--*"))}
-    for task in results.data_sets:
-        kept = results._run.files.read_result(task, results._run.methods[text]["slug"]).kept[0]
-        for page, counts in zip(stores[task].pages(), kept.T, strict=True):
+    for data_set in results.data_sets:
+        kept = results._run.files.read_result(data_set, results._run.methods[text]["slug"]).kept[0]
+        for page, counts in zip(stores[data_set].pages(), kept.T, strict=True):
             assert [len(prune(method, page, budget=b)) for b in BUDGETS] == counts.tolist()
     record = json.loads((results.folder / "calibration.json").read_text())
     pages = [stores["calibration"].page(i) for i in draw(range(len(stores["calibration"])), 128, 42)]
@@ -292,9 +292,9 @@ def test_a_run_is_submitted_and_put_on_a_board(results: harness.Results, tmp_pat
 
 
 def test_encoding_and_calibrating_return_what_they_made(toy, tmp_path: Path) -> None:
-    suite = harness.load_benchmark(toy.benchmark)
-    stores = harness.encode(toy.backbone, suite, store=tmp_path)
-    assert list(stores) == [task.name for task in suite.tasks] == ["plain", "tongues"]
+    benchmark = harness.load_benchmark(toy.benchmark)
+    stores = harness.encode(toy.backbone, benchmark, store=tmp_path)
+    assert list(stores) == [data_set.name for data_set in benchmark.data_sets] == ["plain", "tongues"]
     assert prune("sap(layers=all)", stores["plain"].page(0), budget=0.2).indices is not None
     made = harness.calibrate(toy.backbone, toy.calibration, store=tmp_path)
     assert made.file.is_file()

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.evaluation.config import Config, parse_budgets, read_config
-from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import PruneBoardError, parse, prune
@@ -33,7 +33,7 @@ def run(toy, out: Path, workers: int = 1, **settings) -> Evaluation:
         **{"backbone": toy.backbone, "benchmark": toy.benchmark, "calibration": toy.calibration, "pruners": METHODS}
         | settings
     )
-    return evaluate(config, Places(toy.folder / "stores", out, workers), quiet)
+    return evaluate(config, RunPaths(toy.folder / "stores", out, workers), quiet)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -62,8 +62,8 @@ def test_every_method_and_budget_has_a_row_and_the_full_model_comes_first(found:
 def test_ndcg_and_retention_of_a_cell_equal_a_plain_recomputation(toy, found: Evaluation) -> None:
     stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").iterdir())}
     means, ratios = [], []
-    for task in ("plain", "tongues"):
-        store = stores[task]
+    for data_set in ("plain", "tongues"):
+        store = stores[data_set]
         full, pruned = {}, {}
         for i, page in enumerate(store.pages()):
             kept = prune(parse("eos"), page, [0.1]).kept(0)
@@ -164,7 +164,7 @@ def test_the_number_of_workers_changes_no_byte(toy, found: Evaluation, tmp_path:
 def test_a_runs_own_config_file_repeats_it(toy, found: Evaluation) -> None:
     config = read_config(found.run.folder / "config.toml")
     assert config.pruners == METHODS
-    again = evaluate(config, Places(toy.folder / "stores", found.run.folder, 1), quiet)
+    again = evaluate(config, RunPaths(toy.folder / "stores", found.run.folder, 1), quiet)
     assert again.rows == found.rows
 
 

@@ -15,12 +15,12 @@ import torch
 from toy import write_data_set
 
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.made_by import _state
 from harness.progress import quiet
-from harness.submissions.finished_run import Run
+from harness.submissions.finished_run import FinishedRun
 from harness.submissions.schema import Origin
-from harness.submissions.submit import Choice, make
+from harness.submissions.submit import WantedMethods, make
 from pruners import PruneBoardError
 
 MINE = """
@@ -61,7 +61,7 @@ class World:
             pruners=(str(self.file), "eos", "docpruner", "docpruner(z=0.5)"),
             budgets=(0.2,),
         )
-        places = Places(self.toy.folder / "stores", self.folder / "run", 1)
+        places = RunPaths(self.toy.folder / "stores", self.folder / "run", 1)
         return evaluate(config, places, quiet, self.said.append)
 
     def again(self) -> tuple[set[str], dict[str, float]]:
@@ -146,12 +146,12 @@ def test_a_run_whose_results_are_of_other_code_than_it_names_is_not_submitted(wo
     old = Path(shutil.copytree(world.folder / "run" / "results", tmp_path / "old"))
     world.file.write_text(world.source.replace("SIGN *", "-SIGN *"))
     world.evaluate()
-    choice = Choice(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
-    assert len(list(make(Run(world.folder / "run"), choice))) == 1
+    choice = WantedMethods(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
+    assert len(list(make(FinishedRun(world.folder / "run"), choice))) == 1
     for path in (old / "plain").glob("mine.*"):
         shutil.copy(path, world.folder / "run" / "results" / "plain")
     with pytest.raises(PruneBoardError, match="mine on plain was not measured by the code that the run names"):
-        list(make(Run(world.folder / "run"), choice))
+        list(make(FinishedRun(world.folder / "run"), choice))
 
 
 def test_a_run_of_an_earlier_release_is_not_submitted(world: World) -> None:
@@ -159,9 +159,9 @@ def test_a_run_of_an_earlier_release_is_not_submitted(world: World) -> None:
     methods = json.loads(path.read_text())
     methods["mine"].pop("made_by")
     path.write_text(json.dumps(methods))
-    choice = Choice(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
+    choice = WantedMethods(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
     with pytest.raises(PruneBoardError, match="is of an earlier release, which left no note of what measured mine"):
-        list(make(Run(world.folder / "run"), choice))
+        list(make(FinishedRun(world.folder / "run"), choice))
 
 
 def test_changed_judgements_are_measured_again(world: World) -> None:
@@ -227,7 +227,7 @@ def test_a_file_may_import_another_that_is_evaluated_too(world: World) -> None:
         pruners=(str(world.file), str(variant)),
         budgets=(0.2,),
     )
-    found = evaluate(config, Places(world.toy.folder / "stores", world.folder / "both", 1), quiet)
+    found = evaluate(config, RunPaths(world.toy.folder / "stores", world.folder / "both", 1), quiet)
     assert {row["method"] for row in found.rows} == {"full", "mine", "variant"}
 
 

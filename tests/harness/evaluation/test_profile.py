@@ -7,7 +7,7 @@ import pytest
 from toy import BACKBONE
 
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Places, evaluate
+from harness.evaluation.evaluate import RunPaths, evaluate
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import Merged, parse, prune
@@ -30,7 +30,7 @@ def prompted(toy, tmp_path_factory: pytest.TempPathFactory) -> dict:
         pruners=PRUNERS,
         budgets=(0.1, 0.3),
     )
-    places = {p: Places(folder / "stores", folder / p, 1) for p in ("visual", "native")}
+    places = {p: RunPaths(folder / "stores", folder / p, 1) for p in ("visual", "native")}
     rows = {p: evaluate(Config(**{**vars(config), "profile": p}), places[p], quiet).rows for p in ("visual", "native")}
     stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (folder / "stores").iterdir())}
     return {"rows": rows, "store": stores["plain"], "native": folder / "native"}
@@ -70,7 +70,7 @@ def test_a_retriever_without_prompt_vectors_is_refused_by_name(toy, tmp_path: Pa
         backbone=toy.backbone, benchmark=toy.benchmark, calibration=toy.calibration, pruners=("eos",), profile="native"
     )
     with pytest.raises(PruneBoardError, match=r"toy_backbone\.py gives no prompt vectors"):
-        evaluate(config, Places(toy.folder / "stores", tmp_path, 1), quiet)
+        evaluate(config, RunPaths(toy.folder / "stores", tmp_path, 1), quiet)
     with pytest.raises(PruneBoardError, match="there is no index profile 'whole'"):
         Config(profile="whole")  # type: ignore[arg-type]
 

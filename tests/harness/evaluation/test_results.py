@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from harness.backbones.contract import EncodedPage
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
-from harness.evaluation.results import Result, TaskEvaluator
+from harness.evaluation.results import DataSetEvaluator, Result
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import Job, PageScores, TaskScores, gather
+from harness.evaluation.scores import DataSetScores, Job, PageScores, gather
 from harness.evaluation.summary import summarise
 from harness.scoring.queries import tile_queries
 from harness.store.reader import Store
@@ -39,21 +39,21 @@ TRIALS = np.array(
 KEPT = np.array([[[1, 3], [2, 6]], [[2, 4], [2, 8]]])  # trials x budgets x pages
 
 
-def evaluator(name: str = "by hand") -> TaskEvaluator:
+def evaluator(name: str = "by hand") -> DataSetEvaluator:
     def no_image(index: int) -> None:
         raise AssertionError("no image is looked at")
 
     queries, qrels = {"q1": "one", "q2": "two"}, {"q1": {"a": 1}, "q2": {"b": 1}}
-    return TaskEvaluator.of(Benchmark(name, ("a", "b"), no_image, queries, qrels), ("q1", "q2"))
+    return DataSetEvaluator.of(DataSet(name, ("a", "b"), no_image, queries, qrels), ("q1", "q2"))
 
 
 def method(text: str, trials: int = 1) -> Method:
     return Method(text, parse(text), trials)
 
 
-def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> TaskScores:
+def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> DataSetScores:
     bits = (kept.sum(-1) + PROMPT) * DIM * BITS
-    return TaskScores(FULL_SCORES, np.array([10, 30]), PROMPT, {text: cells}, {text: kept}, {text: bits})
+    return DataSetScores(FULL_SCORES, np.array([10, 30]), PROMPT, {text: cells}, {text: kept}, {text: bits})
 
 
 def result(text: str, cells: np.ndarray, kept: np.ndarray, name: str = "by hand") -> Result:

@@ -12,8 +12,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
 from toy import write_backbone, write_data_set
 
+from harness.benchmarks.data_set import PAGE_ID, QUERY_ID
 from harness.benchmarks.embedded import EMBEDDED
-from harness.benchmarks.folder import PAGE_ID, QUERY_ID
 
 
 @dataclass(frozen=True)

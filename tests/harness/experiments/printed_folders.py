@@ -26,11 +26,15 @@ def write_folder(root: Path, backbone: str, benchmarks: tuple[str, ...] = ("vido
     folder.mkdir(parents=True)
     (chosen,) = paper.of_model("sr_guided_windows", backbone)
     window = "{}-{}".format(*chosen["window"])
-    tasks = [ours for ours in printed.DATA_SETS if ("vidore-v2" if "Vidore2" in ours else "vidore-v1") in benchmarks]
+    data_sets = [
+        ours for ours in printed.DATA_SETS if ("vidore-v2" if "Vidore2" in ours else "vidore-v1") in benchmarks
+    ]
     about = {
         "settings": {**SETTINGS, "backbone": backbone, "benchmark": "+".join(benchmarks)},
         "backbone": {"name": backbone, "revision": f"rev-{backbone}-0123456789", "layers": chosen["layers"]},
-        "benchmark": {task: {"corpus": f"sha256-{task}", "queries": "q", "qrels": "g"} for task in tasks},
+        "benchmark": {
+            data_set: {"corpus": f"sha256-{data_set}", "queries": "q", "qrels": "g"} for data_set in data_sets
+        },
         "window": {"source": "sr-guided", "window": window},
         "environment": {"code": "0" * 40},
     }

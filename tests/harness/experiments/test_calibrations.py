@@ -11,15 +11,17 @@ from harness.benchmarks.calibration_sets import colpali_train
 from harness.calibration.calibrate import sr_guided
 from harness.encode import encode
 from harness.experiments.calibrations import calibration_robustness
-from harness.experiments.lab import Lab, Settings
+from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
 from pruners import PruneBoardError
 from tests.harness.benchmarks.training_files import write_training_corpus
 
 
-def lab_of(world, **settings) -> Lab:
+def lab_of(world, **settings) -> Workbench:
     places = {"backbone": world.backbone, "benchmark": world.benchmark, "calibration": world.calibration}
-    return Lab(Settings(**{**places, **settings}), world.folder / "stores", world.folder / "out", 1, quiet)
+    return Workbench(
+        ExperimentSettings(**{**places, **settings}), world.folder / "stores", world.folder / "out", 1, quiet
+    )
 
 
 def test_a_draw_of_all_there_is_is_not_reported_as_agreement_of_seeds(toy_world):
@@ -48,8 +50,8 @@ def test_a_draw_of_the_training_corpus_is_that_of_colpali_train_by_the_same_seed
     rows = [row for row in found.rows if row["distribution"] == "colpali-train"]
     assert {(row["pairs"], row["pool"]) for row in rows} == {(10, 105), (60, 105)}
     for row in rows:
-        task = colpali_train(folder, pairs=row["pairs"], seed=row["seed"])
-        store = encode(lab.backbone, task, lab.stores, progress=quiet)
-        by_hand = sr_guided(task, store, lab.backbone, pairs=1000, progress=quiet)
+        data_set = colpali_train(folder, pairs=row["pairs"], seed=row["seed"])
+        store = encode(lab.backbone, data_set, lab.stores, progress=quiet)
+        by_hand = sr_guided(data_set, store, lab.backbone, pairs=1000, progress=quiet)
         assert (row["window"], row["l_star"]) == (by_hand.window, by_hand.boundary)
     assert any("colpali-train has 105 pairs: N = 105, 1000 left out" in note for note in found.notes)

@@ -16,7 +16,7 @@ from harness.backbones.registry import load
 from harness.bench import capture
 from harness.bench.decoder import Decoder
 from harness.experiments.cost import peak_memory, pruning_latency
-from harness.experiments.lab import Lab, Settings
+from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
 from pruners import PruneBoardError
 from tests.harness.evaluation.toy import paint
@@ -37,8 +37,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Decoder]:
     return seen
 
 
-def lab_of(backbone: str, folder: Path, **settings) -> Lab:
-    return Lab(Settings(backbone=backbone, **settings), folder / "stores", folder / "out", 1, quiet)
+def lab_of(backbone: str, folder: Path, **settings) -> Workbench:
+    return Workbench(ExperimentSettings(backbone=backbone, **settings), folder / "stores", folder / "out", 1, quiet)
 
 
 @pytest.mark.slow

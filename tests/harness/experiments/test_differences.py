@@ -14,23 +14,23 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
 from toy import BACKBONE, write_data_set
 
-from harness.experiments.lab import Lab, Settings
 from harness.experiments.printed import SIZES
 from harness.experiments.probes import printed_probe
 from harness.experiments.registry import find
 from harness.experiments.run import run_experiments
 from harness.experiments.trained import beside_trained
+from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
 
 V2 = ("Vidore2ESGReports", "Vidore2EconomicsReports", "Vidore2BioMedicalLectures", "Vidore2ESGReportsHL")
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     return colpali_on(V2, tmp_path_factory.mktemp("colpali"))
 
 
-def colpali_on(names: Sequence[str], folder: Path) -> Lab:
+def colpali_on(names: Sequence[str], folder: Path) -> Workbench:
     for i, name in enumerate(names):
         write_data_set(folder / "pages" / f"{name}Retrieval", range(8 * i, 8 * i + 8), queries=8)
     write_data_set(folder / "calibration", range(100, 120), queries=20)
@@ -41,11 +41,11 @@ def colpali_on(names: Sequence[str], folder: Path) -> Lab:
     (folder / "named.py").write_text(named)
     places = {"benchmark": str(folder / "pages"), "calibration": str(folder / "calibration")}
     small = {"pairs": 20, "trials": 1, "lambdas": (0.0, 0.5), "timed_queries": 4}
-    settings = Settings(backbone=str(folder / "named.py"), **places, **small)
-    return Lab(settings, folder / "stores", folder / "out", 1, quiet)
+    settings = ExperimentSettings(backbone=str(folder / "named.py"), **places, **small)
+    return Workbench(settings, folder / "stores", folder / "out", 1, quiet)
 
 
-def rows_of(lab: Lab, name: str) -> list[dict]:
+def rows_of(lab: Workbench, name: str) -> list[dict]:
     (done,) = run_experiments(lab, [find(name)], again=True)
     assert done.outcome is not None
     return [dict(row) for row in done.outcome.rows]
@@ -57,7 +57,7 @@ def only(rows: list[dict], **wanted) -> dict:
 
 
 @pytest.mark.slow
-def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(lab: Lab) -> None:
+def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(lab: Workbench) -> None:
     rows = rows_of(lab, "main-table")
     average = only(rows, data_set="average", method="sap", budget=0.1)
     assert average["paper"] == 90.38
@@ -89,7 +89,7 @@ def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(lab: Lab) 
         ("storage-retrieval", {"engine": "torch, exact", "budget": 0.1}, {"paper_v100_size_mib": 74.9}),
     ],
 )
-def test_printed_figures_stand_beside_ours(lab: Lab, name: str, where: dict, printed: dict) -> None:
+def test_printed_figures_stand_beside_ours(lab: Workbench, name: str, where: dict, printed: dict) -> None:
     row = only(rows_of(lab, name), **where)
     assert {key: row[key] for key in printed} == printed
     assert "difference" in row or name in ("trained-comparison", "storage-retrieval")
@@ -142,7 +142,7 @@ def test_both_means_of_the_base_probe_are_compared(attention: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_window_is_compared_with_the_papers(lab: Lab) -> None:
+def test_the_window_is_compared_with_the_papers(lab: Workbench) -> None:
     (done,) = run_experiments(lab, [find("layer-curve")], again=True)
     assert done.outcome is not None
     assert done.outcome.facts["paper"] == {"l_star": 15, "window": "11-14", "snap": "60-80"}

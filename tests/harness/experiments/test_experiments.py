@@ -17,28 +17,30 @@ from reading_figures import complaints
 import harness.evaluation.scores
 from harness.bench import capture
 from harness.calibration.calibrate import calibrate
-from harness.calibration.saved import window_file
+from harness.calibration.window_files import window_file
 from harness.cli import app
 from harness.experiments.gaps import NINE
-from harness.experiments.lab import Lab, Settings
 from harness.experiments.registry import EXPERIMENTS, find
 from harness.experiments.run import run_experiments
+from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
 from pruners import PruneBoardError, parse, prune
 
 
-def lab_of(world, **settings) -> Lab:
+def lab_of(world, **settings) -> Workbench:
     small = {"pairs": 20, "sizes": (5, 10, 99), "seeds": 2, "trials": 2, "timed_pages": 4, "timed_queries": 8}
     places = {"backbone": world.backbone, "benchmark": world.benchmark, "calibration": world.calibration}
-    return Lab(Settings(**{**places, **small, **settings}), world.folder / "stores", world.folder / "out", 1, quiet)
+    return Workbench(
+        ExperimentSettings(**{**places, **small, **settings}), world.folder / "stores", world.folder / "out", 1, quiet
+    )
 
 
 @pytest.fixture(scope="module")
-def toy_lab(toy_world) -> Lab:
+def toy_lab(toy_world) -> Workbench:
     return lab_of(toy_world, lambdas=(0.0, 1.0))
 
 
-def outcome(lab: Lab, name: str):
+def outcome(lab: Workbench, name: str):
     (done,) = run_experiments(lab, [find(name)], again=True)
     assert done.outcome is not None
     return done.outcome
@@ -73,9 +75,9 @@ def test_nine_windows_at_three_budgets_take_one_pass_over_the_pages(toy_world, m
 
 
 @pytest.mark.slow
-def test_a_window_of_the_ablation_equals_an_evaluation_of_that_window_by_hand(toy_lab: Lab) -> None:
+def test_a_window_of_the_ablation_equals_an_evaluation_of_that_window_by_hand(toy_lab: Workbench) -> None:
     rows = [r for r in outcome(toy_lab, "window-ablation").rows if r["window"] == "80-100" and r["budget"] == 0.2]
-    store, task = toy_lab.evaluated["plain"], toy_lab.suite.tasks[0]
+    store, data_set = toy_lab.evaluated["plain"], toy_lab.benchmark.data_sets[0]
     (row,) = rows
     pruner = parse(f"sap(layers={row['layers']})")
     kept = [page.vectors[prune(pruner, page, [0.2]).kept(0)].double() for page in store.pages()]
@@ -85,8 +87,8 @@ def test_a_window_of_the_ablation_equals_an_evaluation_of_that_window_by_hand(to
         gains = []
         for q, query in enumerate(store.query_ids):
             scores = [float((store.query(q).double() @ v.T).amax(1).sum()) for v in vectors]
-            (gold,) = task.qrels[query]
-            rank = sum(s > scores[task.page_ids.index(gold)] for s in scores)
+            (gold,) = data_set.qrels[query]
+            rank = sum(s > scores[data_set.page_ids.index(gold)] for s in scores)
             gains.append(1 / math.log2(rank + 2) if rank < 5 else 0.0)
         figures.append(np.mean(gains))
     cells = toy_lab.evaluate([str(pruner)], (0.2,))
@@ -96,7 +98,7 @@ def test_a_window_of_the_ablation_equals_an_evaluation_of_that_window_by_hand(to
 
 
 @pytest.mark.slow
-def test_only_a_selected_window_is_called_sr_guided(toy_world, toy_lab: Lab) -> None:
+def test_only_a_selected_window_is_called_sr_guided(toy_world, toy_lab: Workbench) -> None:
     selected = outcome(toy_lab, "window-ablation")
     assert [r["layers"] for r in selected.rows if r["window"] == "SR-guided"] == 3 * [str(toy_lab.bound.window)]
     by_hand = outcome(lab_of(toy_world, window="1-2"), "window-ablation")
@@ -105,7 +107,7 @@ def test_only_a_selected_window_is_called_sr_guided(toy_world, toy_lab: Lab) -> 
 
 
 @pytest.mark.slow
-def test_the_gaps_are_those_of_the_tables_own_rows(toy_lab: Lab) -> None:
+def test_the_gaps_are_those_of_the_tables_own_rows(toy_lab: Workbench) -> None:
     found = outcome(toy_lab, "window-ablation")
     rows = {r["window"]: r["retention"] for r in found.rows if r["budget"] == 0.1 and r["benchmark"] == "pages"}
     behind = rows[found.facts["snap"]] - max(rows[name] for name in NINE)
@@ -114,7 +116,7 @@ def test_the_gaps_are_those_of_the_tables_own_rows(toy_lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_widths_end_where_the_window_ends_and_every_width_is_evaluated(toy_lab: Lab) -> None:
+def test_widths_end_where_the_window_ends_and_every_width_is_evaluated(toy_lab: Workbench) -> None:
     rows = outcome(toy_lab, "width-robustness").rows
     stop = toy_lab.bound.window.stop
     assert [row["k"] for row in rows] == [1, 2, 3]
@@ -123,7 +125,7 @@ def test_widths_end_where_the_window_ends_and_every_width_is_evaluated(toy_lab: 
 
 
 @pytest.mark.slow
-def test_native_rows_come_with_sap_at_the_same_ratio(toy_lab: Lab) -> None:
+def test_native_rows_come_with_sap_at_the_same_ratio(toy_lab: Workbench) -> None:
     found = outcome(toy_lab, "docpruner-native").rows
     rows = [row for row in found if row["operating_point"] == "native"]
     assert [(row["lambda"], row["statistics"]) for row in rows] == [
@@ -139,7 +141,7 @@ def test_native_rows_come_with_sap_at_the_same_ratio(toy_lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_native_docpruner_stands_beside_docpruner_calibrated_to_the_same_ratio(toy_lab: Lab) -> None:
+def test_native_docpruner_stands_beside_docpruner_calibrated_to_the_same_ratio(toy_lab: Workbench) -> None:
     rows = outcome(toy_lab, "docpruner-native").rows
     native = next(row for row in rows if row["operating_point"] == "native" and row["statistics"] == "plain")
     assert native["matched_budget"] == pytest.approx(native["realised"], rel=0.005)
@@ -150,14 +152,14 @@ def test_native_docpruner_stands_beside_docpruner_calibrated_to_the_same_ratio(t
     assert (matched["matched_budget"], matched["docpruner"]) == (0.05, pytest.approx(cell["retention"]))
 
 
-def test_calibration_sizes_that_are_not_there_are_named(toy_lab: Lab) -> None:
+def test_calibration_sizes_that_are_not_there_are_named(toy_lab: Workbench) -> None:
     found = outcome(toy_lab, "calibration-robustness")
     assert {row["pairs"] for row in found.rows} == {5, 10}
     assert len({row["distribution"] for row in found.rows}) == 2
     assert any("calibration has 30 pairs: N = 99 left out" in note for note in found.notes)
 
 
-def test_files_hold_the_same_table_and_are_made_once(toy_lab: Lab) -> None:
+def test_files_hold_the_same_table_and_are_made_once(toy_lab: Workbench) -> None:
     (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
     record = json.loads(done.files["json"].read_text())
     assert record["stands_for"].startswith("SAP paper, Table")
@@ -180,7 +182,7 @@ def test_files_hold_the_same_table_and_are_made_once(toy_lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupted_experiment_is_not_taken_for_a_finished_one(toy_lab: Lab) -> None:
+def test_an_interrupted_experiment_is_not_taken_for_a_finished_one(toy_lab: Workbench) -> None:
     (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
     done.files["json"].unlink()  # it is written last
     (again,) = run_experiments(toy_lab, [find("v2v-ablation")])
@@ -202,7 +204,7 @@ def test_a_window_saved_meanwhile_makes_another_folder(toy_world) -> None:
     assert first.files["json"].parent != second.files["json"].parent
 
 
-def test_an_experiment_made_by_other_code_is_made_again(toy_lab: Lab) -> None:
+def test_an_experiment_made_by_other_code_is_made_again(toy_lab: Workbench) -> None:
     (done,) = run_experiments(toy_lab, [find("v2v-ablation")], again=True)
     record = json.loads(done.files["json"].read_text())
     record["measured_with"]["experiments"] = "sha256-0"
@@ -222,13 +224,13 @@ def test_an_edited_method_of_ones_own_goes_into_another_folder(toy_world, tmp_pa
     assert lab_of(toy_world, pruner=str(own)).folder != before
 
 
-def test_other_settings_go_into_another_folder(toy_world, toy_lab: Lab) -> None:
+def test_other_settings_go_into_another_folder(toy_world, toy_lab: Workbench) -> None:
     assert lab_of(toy_world, pairs=19).folder != toy_lab.folder
     assert lab_of(toy_world, lambdas=(0.0, 1.0)).folder == toy_lab.folder
 
 
 @pytest.mark.slow
-def test_of_several_the_one_that_cannot_be_run_is_named_and_the_others_go_on(toy_lab: Lab) -> None:
+def test_of_several_the_one_that_cannot_be_run_is_named_and_the_others_go_on(toy_lab: Workbench) -> None:
     first, second = run_experiments(toy_lab, [find("base-probe"), find("v2v-ablation")], again=True)
     assert "needs a colpali-engine retriever, not toy" in str(first.failure)
     assert second.outcome is not None

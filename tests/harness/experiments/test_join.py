@@ -20,12 +20,12 @@ from harness.experiments.correlation import correlations
 from harness.experiments.join import ITEMS, join
 from harness.experiments.joint import Joint
 from harness.experiments.joint_sources import read_sources
-from harness.experiments.lab import Lab, Settings
 from harness.experiments.outcome import Outcome
 from harness.experiments.probes import drop_factor
 from harness.experiments.registry import find
 from harness.experiments.run import run_experiments
 from harness.experiments.windows import NINE
+from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
 
 
@@ -241,7 +241,7 @@ def test_the_command_joins_folders_and_nothing_else_takes_any(two: list[Path], t
 @pytest.mark.slow
 def test_what_experiments_really_write_can_be_joined(toy_world, tmp_path: Path) -> None:
     places = {"backbone": toy_world.backbone, "benchmark": toy_world.benchmark, "calibration": toy_world.calibration}
-    lab = Lab(Settings(**places, pairs=20, trials=1), toy_world.folder / "stores", tmp_path, 1, quiet)
+    lab = Workbench(ExperimentSettings(**places, pairs=20, trials=1), toy_world.folder / "stores", tmp_path, 1, quiet)
     wanted = ("main-table", "budget-curve", "layer-curve", "window-ablation", "sr-ndcg")
     run_experiments(lab, [find(name) for name in wanted])
     done = join([lab.folder], tmp_path / "joint")

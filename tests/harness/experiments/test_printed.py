@@ -7,8 +7,8 @@ from harness import paper
 from harness.experiments import printed
 from harness.experiments.correlation import PAPER_POINTS
 from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
-from harness.experiments.lab import group_of
 from harness.experiments.probes import drop_factor
+from harness.experiments.workbench import group_of
 from pruners import Window
 
 

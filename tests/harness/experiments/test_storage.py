@@ -21,8 +21,8 @@ from toy import paint, write_backbone
 from harness import paper
 from harness.cli import app
 from harness.experiments import engines
-from harness.experiments.lab import Lab, Settings
 from harness.experiments.storage import storage_retrieval
+from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
 from pruners import PruneBoardError, parse, prune
 
@@ -58,24 +58,24 @@ def own_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines.importlib.util, "find_spec", lambda package: None)
 
 
-def lab_of(settings: dict[str, str], **more) -> Lab:
+def lab_of(settings: dict[str, str], **more) -> Workbench:
     root = Path(settings["benchmark"]).parent
-    return Lab(Settings(**settings, **more), root / "stores", root / "out", 1, quiet)
+    return Workbench(ExperimentSettings(**settings, **more), root / "stores", root / "out", 1, quiet)
 
 
-def figures(lab: Lab) -> dict[float, dict]:
+def figures(lab: Workbench) -> dict[float, dict]:
     return {row["budget"]: dict(row) for row in storage_retrieval(lab).rows if row["engine"] == "torch, exact"}
 
 
-def ndcg_by_hand(lab: Lab, pages: Sequence[np.ndarray]) -> float:
+def ndcg_by_hand(lab: Workbench, pages: Sequence[np.ndarray]) -> float:
     """Of the 20 pages as painted, in float64; a query's ideal is its grades in falling order."""
     found = []
-    for task in lab.suite.tasks:
-        store = lab.evaluated[task.name]
+    for data_set in lab.benchmark.data_sets:
+        store = lab.evaluated[data_set.name]
         for i, query in enumerate(store.query_ids):
             tokens = store.query(i).double().numpy()
             scores = [sum(max(float(t @ v) for v in page) for t in tokens) for page in pages]
-            grades = {int(page.split("-")[1]): grade for page, grade in task.qrels[query].items()}
+            grades = {int(page.split("-")[1]): grade for page, grade in data_set.qrels[query].items()}
             ranking = sorted(range(len(pages)), key=lambda p: -scores[p])
             gain = sum(grades.get(p, 0) / math.log2(rank + 2) for rank, p in enumerate(ranking[:5]))
             ideal = sum(g / math.log2(rank + 2) for rank, g in enumerate(sorted(grades.values(), reverse=True)[:5]))
@@ -83,7 +83,7 @@ def ndcg_by_hand(lab: Lab, pages: Sequence[np.ndarray]) -> float:
     return float(np.mean(found))
 
 
-def painted(lab: Lab) -> list:
+def painted(lab: Workbench) -> list:
     """Pages 0 to 19, each from one of the data sets that have it."""
     multi, human = lab.evaluated["multi"], lab.evaluated["human"]
     return [multi.page(n) if n in FIRST else human.page(n - SECOND[0]) for n in range(20)]
@@ -128,11 +128,11 @@ def test_a_method_that_merges_is_indexed_with_the_vectors_it_makes(shared, own_e
     assert found[0.2]["method"] == "kmeans"
 
 
-def painted_with_own_ids(lab: Lab) -> list:
+def painted_with_own_ids(lab: Workbench) -> list:
     """K-Means draws by page id, so the page must be the one that is indexed: that of the first data set listed."""
     first = {}
-    for task in lab.suite.tasks:
-        for page in lab.evaluated[task.name].pages():
+    for data_set in lab.benchmark.data_sets:
+        for page in lab.evaluated[data_set.name].pages():
             first.setdefault(int(page.id.split("-")[1]), page)
     return [first[n] for n in range(20)]
 

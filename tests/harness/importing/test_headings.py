@@ -6,7 +6,7 @@ import pytest
 
 from harness.importing.contents import contents_pages, is_contents_page
 from harness.importing.headings import headings, questions
-from harness.importing.pdf import Entry, clean
+from harness.importing.pdf import OutlineEntry, clean
 
 
 @pytest.mark.parametrize(
@@ -30,24 +30,32 @@ from harness.importing.pdf import Entry, clean
     ],
 )
 def test_a_number_is_stripped_and_a_word_is_not(title, text):
-    (heading,) = headings([Entry(0, title, 0)])
+    (heading,) = headings([OutlineEntry(0, title, 0)])
     assert heading.text == text
 
 
 def test_a_lone_letter_is_a_number_where_it_goes_on_with_the_numbering():
     titles = ["1 Using R", "2 Objects", "Concept index", "A A sample session", "B Running it", "D Not the next letter"]
-    found = [heading.text for heading in headings([Entry(0, title, 0) for title in titles])]
+    found = [heading.text for heading in headings([OutlineEntry(0, title, 0) for title in titles])]
     assert found == ["Using R", "Objects", "Concept index", "A sample session", "Running it", "D Not the next letter"]
 
 
 def test_numbering_is_seen_within_a_level_and_a_chapter():
-    entries = [Entry(0, "1 One", 0), Entry(1, "A small example", 0), Entry(0, "A References cited", 1)]
+    entries = [
+        OutlineEntry(0, "1 One", 0),
+        OutlineEntry(1, "A small example", 0),
+        OutlineEntry(0, "A References cited", 1),
+    ]
     assert [heading.text for heading in headings(entries)] == ["One", "A small example", "References cited"]
 
 
 def test_a_heading_in_several_places_has_several_gold_pages():
-    first = headings([Entry(0, "1 Concept index", 4), Entry(0, "2 Data frames", 2), Entry(0, "Data frames", 2)])
-    second = headings([Entry(0, "Concept Index", 7), Entry(0, "Nowhere at all", None), Entry(0, "Licensing", 1)])
+    first = headings(
+        [OutlineEntry(0, "1 Concept index", 4), OutlineEntry(0, "2 Data frames", 2), OutlineEntry(0, "Data frames", 2)]
+    )
+    second = headings(
+        [OutlineEntry(0, "Concept Index", 7), OutlineEntry(0, "Nowhere at all", None), OutlineEntry(0, "Licensing", 1)]
+    )
     found = questions([first, second])
     assert found.queries == {"concept index": "Concept index", "data frames": "Data frames"}
     assert found.gold == {"concept index": [(0, 4), (1, 7)], "data frames": [(0, 2)]}
@@ -55,7 +63,7 @@ def test_a_heading_in_several_places_has_several_gold_pages():
 
 
 def test_words_are_counted_not_punctuation():
-    assert questions([headings([Entry(0, "Licensing - 2", 0), Entry(0, "Licensing -", 0)])]).queries == {
+    assert questions([headings([OutlineEntry(0, "Licensing - 2", 0), OutlineEntry(0, "Licensing -", 0)])]).queries == {
         "licensing - 2": "Licensing - 2"
     }
 

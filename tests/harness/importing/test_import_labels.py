@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.data_set import read_folder
 from harness.cli import app
 from harness.importing.from_labels import import_labelled
 from harness.importing.problems import ImportProblemsError

@@ -7,7 +7,7 @@ import socket
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.data_set import read_folder
 from harness.importing.from_labels import import_labelled
 from harness.importing.ocr import needs_ocr, reader
 

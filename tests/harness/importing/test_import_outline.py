@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from harness.benchmarks.folder import read_folder
+from harness.benchmarks.data_set import read_folder
 from harness.cli import app
-from harness.importing.from_outline import Settings, import_outlines
+from harness.importing.from_outline import OutlineSettings, import_outlines
 from pruners.core.errors import PruneBoardError
 from tests.harness.importing.tiny_pdf import write_pdf
 
-SETTINGS = Settings(dpi=72)
+SETTINGS = OutlineSettings(dpi=72)
 GUIDE = [
     ["A guide to pumps"],
     ["Contents", "1 Fire pumps ...... 3", "1.1 Fuel and oil ...... 4", "2 Closing words ...... 5"],
@@ -164,9 +164,9 @@ def test_mteb_reads_the_folder_as_we_do(pdfs, tmp_path, datasets_cache):
 
     import_outlines([pdfs], tmp_path / "OwnPages", SETTINGS)
     ours = read_folder(tmp_path / "OwnPages")
-    task = local_task("VidoreArxivQARetrieval", tmp_path / "OwnPages")
-    task.load_data()
-    (theirs,) = from_task(task)
+    data_set = local_task("VidoreArxivQARetrieval", tmp_path / "OwnPages")
+    data_set.load_data()
+    (theirs,) = from_task(data_set)
     named = {f"corpus-test-{page}": page for page in ours.page_ids}  # mteb's names for them
     asked = {f"query-test-{query}": query for query in ours.queries}
     assert [named[page] for page in theirs.page_ids] == list(ours.page_ids)

@@ -12,7 +12,7 @@ from spoiling import Spoiled
 from toy import write_backbone, write_data_set
 
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.progress import quiet
 
 METHODS = ("sap", "random", "docpruner", "kmeans", "row_pool")
@@ -43,7 +43,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
         budgets=(0.1, 0.2),
         trials=2,
     )
-    return evaluate(config, Places(folder / "stores", folder / "run", 1), quiet)
+    return evaluate(config, RunPaths(folder / "stores", folder / "run", 1), quiet)
 
 
 @pytest.fixture(scope="session")

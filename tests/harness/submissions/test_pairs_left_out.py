@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Places, evaluate
+from harness.evaluation.evaluate import RunPaths, evaluate
 from harness.progress import quiet
 from harness.submissions.validate import validate
 
@@ -50,7 +50,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         budgets=(0.1, 0.2),
         trials=2,
     )
-    run = evaluate(config, Places(folder / "stores", folder / "run", 1), quiet).run
+    run = evaluate(config, RunPaths(folder / "stores", folder / "run", 1), quiet).run
     options = ["--submitter", "the toy team", "--date", "2026-11-16", "--out", str(folder / "submitted")]
     result = CliRunner().invoke(app, ["submit", str(run.folder), *options])
     assert result.exit_code == 0, result.output

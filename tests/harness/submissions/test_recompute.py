@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from harness.metrics.ranking import Evaluator
-from harness.submissions.pinned import Judged
+from harness.submissions.pinned import Judgements
 from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.rows import PerQuery, Texts
 
 
-def judged_and_table(rng: np.random.Generator, pages: int, queries: int) -> tuple[Judged, PerQuery, dict]:
+def judged_and_table(rng: np.random.Generator, pages: int, queries: int) -> tuple[Judgements, PerQuery, dict]:
     """Random scores with ties, graded relevance, some queries without a relevant page."""
     page_ids = tuple(f"p{i}" for i in rng.permutation(pages))
     query_ids = [f"q{i}" for i in range(queries)]
@@ -17,7 +17,7 @@ def judged_and_table(rng: np.random.Generator, pages: int, queries: int) -> tupl
     for query in query_ids:
         chosen = rng.choice(pages, size=int(rng.integers(1, min(pages, 30))), replace=False)
         qrels[query] = {page_ids[i]: int(rng.integers(0, 4)) for i in chosen}
-    judged = Judged(page_ids, qrels, {})
+    judged = Judgements(page_ids, qrels, {})
     scores = rng.integers(0, 15, size=(queries, pages)).astype(np.float32)
     truth = Evaluator(qrels, query_ids, page_ids)
     measured = truth(scores)
@@ -57,7 +57,7 @@ def test_ndcg_from_stored_rankings_is_trec_evals(pages: int) -> None:
 
 def test_a_case_by_hand() -> None:
     """Grades 3, 1 and 2; ranking: the page of grade 1, an irrelevant one, the page of grade 3."""
-    judged = Judged(("a", "b", "c", "d"), {"q": {"a": 3, "b": 1, "c": 2}}, {})
+    judged = Judgements(("a", "b", "c", "d"), {"q": {"a": 3, "b": 1, "c": 2}}, {})
     table = PerQuery(
         *(Texts(np.zeros(1, int), [name]) for name in ("d", "", "q")),
         budget=np.ones(1),

@@ -10,7 +10,7 @@ import pytest
 from harness import paper
 from harness.metrics.aggregate import benchmark_mean
 from harness.submissions.checks import check_cells
-from harness.submissions.entry import FOLDER, Entry
+from harness.submissions.entry import FOLDER, CheckedSubmission
 from harness.submissions.load import load
 from harness.submissions.official import compare_with_mteb
 from harness.submissions.pinned import read_pinned
@@ -22,13 +22,13 @@ BENCHMARKS = {"vidore_v1": "vidore-v1", "vidore_v2": "vidore-v2"}
 
 
 @pytest.fixture(scope="module")
-def entries() -> list[Entry]:
+def entries() -> list[CheckedSubmission]:
     report = load(FOLDER)
     assert report.passed, report.problems
     return [entry for entry in report.entries if entry.status == "reported"]
 
 
-def of_the_paper(entries: list[Entry]) -> dict[tuple[str, str, str], Entry]:
+def of_the_paper(entries: list[CheckedSubmission]) -> dict[tuple[str, str, str], CheckedSubmission]:
     found = {}
     for entry in entries:
         s = entry.submission
@@ -43,7 +43,7 @@ def averages() -> Iterator[tuple[tuple[str, str, str], dict]]:
         yield (BENCHMARKS[row["benchmark"]], ours[row["model"]], NAMES[row["method"]]), row
 
 
-def test_averages_of_imported_rows_are_the_papers_72_printed_ones(entries: list[Entry]) -> None:
+def test_averages_of_imported_rows_are_the_papers_72_printed_ones(entries: list[CheckedSubmission]) -> None:
     found, seen = of_the_paper(entries), 0
     for key, row in averages():
         entry = found[key]
@@ -82,7 +82,7 @@ def test_all_504_cells_are_there_and_the_committed_files_are_what_the_script_wri
     ],
 )
 def test_only_a_papers_printed_retention_makes_up_for_a_full_model_it_does_not_print(
-    entries: list[Entry], claim: str, printed: str, said: bool
+    entries: list[CheckedSubmission], claim: str, printed: str, said: bool
 ) -> None:
     """NDCG without the full model's says nothing of pruning, unless the retention itself is printed everywhere."""
     found = next(e.submission for e in entries if e.submission.method.name == "light-colpali")
@@ -96,7 +96,7 @@ def test_only_a_papers_printed_retention_makes_up_for_a_full_model_it_does_not_p
     assert [p.level for p in full_model] == (["error"] if said else [])
 
 
-def test_light_colpali_has_averages_only_and_is_never_complete(entries: list[Entry]) -> None:
+def test_light_colpali_has_averages_only_and_is_never_complete(entries: list[CheckedSubmission]) -> None:
     quoted = [entry for entry in entries if entry.submission.method.name == "light-colpali"]
     assert len(quoted) == 2
     for entry in quoted:
@@ -105,7 +105,7 @@ def test_light_colpali_has_averages_only_and_is_never_complete(entries: list[Ent
         assert any("unranked" in warning for warning in entry.warnings)
 
 
-def test_the_papers_full_models_are_held_against_mteb(entries: list[Entry]) -> None:
+def test_the_papers_full_models_are_held_against_mteb(entries: list[CheckedSubmission]) -> None:
     """ColQwen2's mean on v1 is 1.5 points below MTEB's, by the paper's own printed figures; ColPali's is not."""
     found = of_the_paper(entries)
     means = {key[:2]: compare_with_mteb(entry.submission)[-1] for key, entry in found.items()}
@@ -139,7 +139,7 @@ def test_official_figures_are_means_over_languages_then_tasks() -> None:
     }
 
 
-def test_a_reported_row_never_claims_to_be_measured(entries: list[Entry]) -> None:
+def test_a_reported_row_never_claims_to_be_measured(entries: list[CheckedSubmission]) -> None:
     for entry in entries:
         text = json.loads(entry.path.read_text())
         assert "per_query" not in text

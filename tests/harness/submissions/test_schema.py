@@ -11,7 +11,16 @@ from pydantic import ValidationError
 from harness.submissions.entry import FOLDER, printable, submission_path
 from harness.submissions.identity import MEASURED, content_id, with_id
 from harness.submissions.reference import field_tables, json_schema, with_field_tables
-from harness.submissions.schema import Backbone, Benchmark, Cell, DataSet, Method, Origin, Submission, Track
+from harness.submissions.schema import (
+    BackboneFacts,
+    BenchmarkFacts,
+    Cell,
+    DataSetFacts,
+    MethodFacts,
+    Origin,
+    Submission,
+    Track,
+)
 from harness.submissions.write import to_json
 
 DOCS = Path(__file__).parents[3] / "docs" / "submissions.md"
@@ -24,9 +33,9 @@ def submission(**changes: object) -> Submission:
         "id": "x",
         "claim": "reported",
         "origin": Origin(submitter="we", submitted=date(2026, 11, 16)),
-        "benchmark": Benchmark(name="b", data_sets=(DataSet(name="d"),)),
-        "backbone": Backbone(name="nano", checkpoint="embedded"),
-        "method": Method(name="sap", expression="sap", title="SAP", track=Track.subset),
+        "benchmark": BenchmarkFacts(name="b", data_sets=(DataSetFacts(name="d"),)),
+        "backbone": BackboneFacts(name="nano", checkpoint="embedded"),
+        "method": MethodFacts(name="sap", expression="sap", title="SAP", track=Track.subset),
         "cells": cells,
     }
     return Submission(**{**fields, **changes})
@@ -77,7 +86,9 @@ def test_the_id_follows_what_was_measured_and_nothing_else() -> None:
 
 def test_an_id_survives_being_written_and_read() -> None:
     made = with_id(
-        submission(method=Method(name="a", expression="a", title="é 漢", track=Track.subset, parameters={"z": 1.0}))
+        submission(
+            method=MethodFacts(name="a", expression="a", title="é 漢", track=Track.subset, parameters={"z": 1.0})
+        )
     )
     again = Submission.model_validate_json(made.model_dump_json())
     assert content_id(again) == made.id
@@ -96,9 +107,9 @@ def test_the_id_is_a_hash_of_what_the_file_holds_so_a_new_optional_field_changes
 )
 def test_names_that_become_folders_cannot_lead_elsewhere(name: str) -> None:
     for make in (
-        lambda: Method(name=name, expression="e", title="t", track=Track.subset),
-        lambda: Backbone(name=name, checkpoint="c"),
-        lambda: Benchmark(name=name, data_sets=(DataSet(name="d"),)),
+        lambda: MethodFacts(name=name, expression="e", title="t", track=Track.subset),
+        lambda: BackboneFacts(name=name, checkpoint="c"),
+        lambda: BenchmarkFacts(name=name, data_sets=(DataSetFacts(name="d"),)),
         lambda: submission(id=name),
     ):
         with pytest.raises(ValidationError):

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
 from harness.submissions.entry import find_submissions, read_submission
-from harness.submissions.finished_run import Run
+from harness.submissions.finished_run import FinishedRun
 from harness.submissions.load import load_entries, preview_runs
 from harness.submissions.schema import Origin, Track
-from harness.submissions.submit import Choice, make
+from harness.submissions.submit import WantedMethods, make
 from harness.submissions.write import write, write_benchmark
 from pruners import PruneBoardError
 
@@ -51,16 +51,16 @@ def test_averages_of_the_cells_are_the_figures_that_the_run_printed(submitted: P
 
 
 def test_submitting_twice_writes_the_same_bytes_and_then_nothing(evaluation: Evaluation, tmp_path: Path) -> None:
-    run = Run(evaluation.run.folder)
+    run = FinishedRun(evaluation.run.folder)
     contents = []
     for name in ("first", "second"):
         folder = tmp_path / name
         write_benchmark(run, folder)
-        assert all(write(made, folder)[1] for made in make(run, Choice(ORIGIN, methods=("sap", "random"))))
+        assert all(write(made, folder)[1] for made in make(run, WantedMethods(ORIGIN, methods=("sap", "random"))))
         contents.append({p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()})
     assert contents[0] == contents[1]
     later = Origin(submitter="somebody", submitted=date(2027, 1, 1))
-    assert not any(write(made, tmp_path / "first")[1] for made in make(run, Choice(later, methods=("sap",))))
+    assert not any(write(made, tmp_path / "first")[1] for made in make(run, WantedMethods(later, methods=("sap",))))
 
 
 def test_a_method_from_a_file_is_named_by_the_files_hash_and_not_by_where_it_lies(submitted: Path) -> None:
@@ -75,20 +75,20 @@ def test_a_method_from_a_file_is_named_by_the_files_hash_and_not_by_where_it_lie
 
 
 def test_one_method_can_be_chosen_and_an_unknown_one_is_named(evaluation: Evaluation, tmp_path: Path) -> None:
-    run = Run(evaluation.run.folder)
-    (made,) = make(run, Choice(ORIGIN, methods=("sap",), track=Track.trained))
+    run = FinishedRun(evaluation.run.folder)
+    (made,) = make(run, WantedMethods(ORIGIN, methods=("sap",), track=Track.trained))
     assert made.submission.method.track is Track.trained
     with pytest.raises(PruneBoardError, match="has no method 'spa'; it has sap"):
-        list(make(run, Choice(ORIGIN, methods=("spa",))))
+        list(make(run, WantedMethods(ORIGIN, methods=("spa",))))
 
 
 def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: Evaluation, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
     for path in (folder / "results" / "plain").glob("sap.*"):
         path.unlink()
-    run, out = Run(folder), tmp_path / "out"
+    run, out = FinishedRun(folder), tmp_path / "out"
     write_benchmark(run, out)
-    (made,) = make(run, Choice(ORIGIN, methods=("sap",)))
+    (made,) = make(run, WantedMethods(ORIGIN, methods=("sap",)))
     write(made, out)
     (entry,) = load_entries(out)
     assert entry.coverage == {0.1: (1, 2), 0.2: (1, 2), 1.0: (1, 2)}
@@ -99,12 +99,12 @@ def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: 
 def test_native_thresholds_have_no_common_budget_and_are_left_out(evaluation: Evaluation, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
     methods = json.loads((folder / "methods.json").read_text())
-    methods["sap"]["native"] = True
+    methods["sap"]["own_threshold"] = True
     (folder / "methods.json").write_text(json.dumps(methods))
-    run = Run(folder)
+    run = FinishedRun(folder)
     assert "sap" not in run.submittable
     with pytest.raises(PruneBoardError, match="a native threshold keeps another ratio on every data set"):
-        list(make(run, Choice(ORIGIN, methods=("sap",))))
+        list(make(run, WantedMethods(ORIGIN, methods=("sap",))))
 
 
 def test_new_figures_take_the_place_of_ones_own_old_ones_with_a_reason(evaluation: Evaluation, tmp_path: Path) -> None:
@@ -124,15 +124,15 @@ def test_new_figures_take_the_place_of_ones_own_old_ones_with_a_reason(evaluatio
 
 def test_an_unfinished_run_and_a_changed_benchmark_are_refused(evaluation: Evaluation, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
-    write_benchmark(Run(folder), tmp_path / "out")
+    write_benchmark(FinishedRun(folder), tmp_path / "out")
     stores = json.loads((folder / "stores.json").read_text())
     stores["plain"]["content"]["qrels"] = "sha256-" + 64 * "0"
     (folder / "stores.json").write_text(json.dumps(stores))
     with pytest.raises(PruneBoardError, match=r"plain.qrels: .* is pinned, the run has sha256-0000"):
-        write_benchmark(Run(folder), tmp_path / "out")
+        write_benchmark(FinishedRun(folder), tmp_path / "out")
     (folder / "failures.json").unlink()
     with pytest.raises(PruneBoardError, match="is not finished"):
-        Run(folder)
+        FinishedRun(folder)
 
 
 def test_runs_can_be_looked_at_without_submitting_them(evaluation: Evaluation) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from spoiling import Spoiled, cell
 
-from harness.submissions.entry import Entry
-from harness.submissions.validate import Report, validate
+from harness.submissions.entry import CheckedSubmission
+from harness.submissions.validate import ValidationReport, validate
 
 
 @pytest.mark.parametrize("workers", [2, 5])
@@ -28,12 +28,12 @@ def test_the_number_of_processes_changes_nothing(
     assert shown(spread) == shown(alone)
 
 
-def shown(report: Report) -> list[tuple]:
+def shown(report: ValidationReport) -> list[tuple]:
     """Entries as values, which arrays cannot be compared as."""
     return [(replace(entry, scores=None), values(entry)) for entry in report.entries]
 
 
-def values(entry: Entry) -> dict[tuple, tuple]:
+def values(entry: CheckedSubmission) -> dict[tuple, tuple]:
     return {key: (scores.queries, scores.values.tolist()) for key, scores in (entry.scores or {}).items()}
 
 

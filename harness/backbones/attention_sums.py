@@ -57,7 +57,7 @@ def pattern_of(mask: torch.Tensor, visual: torch.Tensor) -> str:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TileRows:
     """One page's queries [H, T, d] and keys [Hkv, T, d], and who may see whom."""
 
     query: torch.Tensor
@@ -88,7 +88,7 @@ def _grouped_product(query: torch.Tensor, key_t: torch.Tensor) -> torch.Tensor:
     return torch.bmm(query.reshape(groups, heads // groups * rows, dim), key_t).view(heads, rows, -1)
 
 
-def page_signals(rows: Rows, layout: Layout, pattern: str, lse: torch.Tensor | None) -> dict[str, torch.Tensor]:
+def page_signals(rows: TileRows, layout: Layout, pattern: str, lse: torch.Tensor | None) -> dict[str, torch.Tensor]:
     """The signals of one layer of one page, [N] each; `lse [H, T]` is each row's log-sum-exp, if the kernel gave it."""
     visual = layout.visual
     if lse is not None and pattern != OTHER:
@@ -115,7 +115,7 @@ def page_signals(rows: Rows, layout: Layout, pattern: str, lse: torch.Tensor | N
     }
 
 
-def _received_by_tiles(rows: Rows, layout: Layout, lse: torch.Tensor, *, causal: bool) -> torch.Tensor:
+def _received_by_tiles(rows: TileRows, layout: Layout, lse: torch.Tensor, *, causal: bool) -> torch.Tensor:
     """Sum over visual rows of each visual column, [H, N], from the rows' log-sum-exp.
 
     The log-sum-exp rides along as one more column of the product ([q, -lse] . [k, 1]), all in base two, whose

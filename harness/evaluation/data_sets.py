@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.benchmarks.folder import Benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.evaluation.config import Config
 from harness.evaluation.made_by import measuring, read_from
 from harness.evaluation.methods import FULL, Method
-from harness.evaluation.native import at_realised_ratio
-from harness.evaluation.results import TaskEvaluator
+from harness.evaluation.own_threshold import at_realised_ratio
+from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import INDEX_BITS, Job, PageScores, gather, gold_queries, load_queries, page_scores
 from harness.progress import Progress
@@ -27,14 +27,14 @@ class _Plan:
     """What is missing of one data set."""
 
     job: Job
-    evaluator: TaskEvaluator
+    evaluator: DataSetEvaluator
     lost: dict[str, str]
     """Methods that cannot be evaluated on it, with the reason."""
 
 
-def evaluate_tasks(
+def evaluate_data_sets(
     config: Config,
-    tasks: Sequence[Benchmark],
+    data_sets: Sequence[DataSet],
     stores: Mapping[str, Store],
     methods: Sequence[Method],
     run: RunFolder,
@@ -48,7 +48,11 @@ def evaluate_tasks(
     `made_by` says of each method what its results are made of. `meanwhile` is done once the workers are at work, and
     before any result is taken from them.
     """
-    plans = [plan for task in tasks if (plan := _plan(config, task, stores[task.name], methods, run, progress))]
+    plans = [
+        plan
+        for data_set in data_sets
+        if (plan := _plan(config, data_set, stores[data_set.name], methods, run, progress))
+    ]
     plans.sort(key=lambda plan: -len(plan.job.store) * len(plan.job.queries))  # workers idle while the last is measured
     failures: dict[str, str] = {}
     with page_scores([plan.job for plan in plans], workers) as pages:
@@ -59,17 +63,17 @@ def evaluate_tasks(
 
 
 def _plan(
-    config: Config, task: Benchmark, store: Store, methods: Sequence[Method], run: RunFolder, progress: Progress
+    config: Config, data_set: DataSet, store: Store, methods: Sequence[Method], run: RunFolder, progress: Progress
 ) -> _Plan | None:
-    missing = [method for method in methods if not run.has(task.name, method.slug)]
-    if not missing and run.has(task.name, FULL):
+    missing = [method for method in methods if not run.has(data_set.name, method.slug)]
+    if not missing and run.has(data_set.name, FULL):
         return None
-    evaluator = TaskEvaluator.of(task, store.query_ids)
+    evaluator = DataSetEvaluator.of(data_set, store.query_ids)
     if not evaluator.evaluate.query_ids:
-        raise PruneBoardError(f"no query of {task.name} has a relevant page, so nothing can be measured on it")
+        raise PruneBoardError(f"no query of {data_set.name} has a relevant page, so nothing can be measured on it")
     if left_out := len(store.query_ids) - len(evaluator.evaluate.query_ids):
-        run.log(f"{task.name}: {left_out} queries have no relevant page and are left out")
-    missing, lost = at_realised_ratio(missing, methods, store, config.seed, task.name, progress)
+        run.log(f"{data_set.name}: {left_out} queries have no relevant page and are left out")
+    missing, lost = at_realised_ratio(missing, methods, store, config.seed, data_set.name, progress)
     job = Job(
         store,
         tuple(missing),
@@ -91,10 +95,10 @@ def _evaluate(
     made_by: Mapping[str, Mapping[str, str]],
 ) -> dict[str, str]:
     """Take a data set's pages, measure and write; the reasons of methods that failed on it."""
-    job, name, start = plan.job, plan.evaluator.task.name, time.perf_counter()
+    job, name, start = plan.job, plan.evaluator.data_set.name, time.perf_counter()
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
         scores = gather(job, pages, advance)
-    data = read_from(plan.evaluator.task, job.store)
+    data = read_from(plan.evaluator.data_set, job.store)
     run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS), measuring() | data)
 
     scored = [method for method in job.methods if method.text not in scores.failures]

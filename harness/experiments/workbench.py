@@ -15,16 +15,16 @@ from typing import Any
 from harness.backbones import registry
 from harness.backbones.contract import Backbone, Options
 from harness.backbones.made_with import made_with
-from harness.benchmarks.folder import Benchmark
-from harness.benchmarks.suite import Suite, load_suite
+from harness.benchmarks.benchmark import Benchmark, load_benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
-from harness.calibration.data import calibration_task, check_disjoint, draw, gold_pairs
+from harness.calibration.data import calibration_data_set, check_disjoint, draw, gold_pairs
 from harness.encode import encode
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Places, evaluate, run_name
+from harness.evaluation.evaluate import RunPaths, evaluate, run_name
 from harness.evaluation.made_by import codes_of, measuring
 from harness.evaluation.methods import choose_methods
-from harness.evaluation.native import add_partners
+from harness.evaluation.own_threshold import add_partners
 from harness.evaluation.summary import summarise
 from harness.experiments.cells import Cells, read_cells
 from harness.progress import Progress
@@ -40,7 +40,7 @@ PAPER_METHODS = ("sap", "random", "kmeans(renormalize=false)", "agglomerative", 
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExperimentSettings:
     """What determines an experiment's figures."""
 
     backbone: str = "nano"
@@ -70,10 +70,10 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Lab:
+class Workbench:
     """Settings, places, and what was already loaded or measured."""
 
-    settings: Settings
+    settings: ExperimentSettings
     stores: Path
     root: Path
     """Where folders of experiments go."""
@@ -84,14 +84,14 @@ class Lab:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What the figures are of: settings, retriever and what it runs on, the content of what is read, the window."""
-        calibration = self.settings.calibration or self.suite.calibration
+        calibration = self.settings.calibration or self.benchmark.calibration
         second = self.settings.second_calibration
         return {
             "settings": dataclasses.asdict(self.settings),
             "backbone": self.backbone.card.as_dict(),
-            "benchmark": {task.name: dict(task.content) for task in self.suite.tasks},
+            "benchmark": {data_set.name: dict(data_set.content) for data_set in self.benchmark.data_sets},
             "calibration": dict(self.calibration.content) if calibration else None,
-            "second_calibration": dict(calibration_task(second).content) if second else None,
+            "second_calibration": dict(calibration_data_set(second).content) if second else None,
             "window": dict(self.chosen.origin) if self.chosen else "measured on the calibration set",
             "made_with": made_with(self.backbone),
             "pruner": [code for pruner in resolve([self.settings.pruner]) for code in codes_of(pruner)],
@@ -125,25 +125,25 @@ class Lab:
         return registry.load(self.settings.backbone, self.options)
 
     @cached_property
-    def suite(self) -> Suite:
-        return load_suite(self.settings.benchmark)
+    def benchmark(self) -> Benchmark:
+        return load_benchmark(self.settings.benchmark)
 
     @cached_property
     def evaluated(self) -> dict[str, Store]:
         """The stores of the benchmark's data sets."""
-        return {task.name: self.store(task) for task in self.suite.tasks}
+        return {data_set.name: self.store(data_set) for data_set in self.benchmark.data_sets}
 
-    def store(self, task: Benchmark) -> Store:
-        return encode(self.backbone, task, self.stores, progress=self.progress, say=self.say)
+    def store(self, data_set: DataSet) -> Store:
+        return encode(self.backbone, data_set, self.stores, progress=self.progress, say=self.say)
 
     @cached_property
-    def calibration(self) -> Benchmark:
-        name = self.settings.calibration or self.suite.calibration
+    def calibration(self) -> DataSet:
+        name = self.settings.calibration or self.benchmark.calibration
         if name is None:
             raise PruneBoardError(
-                f"{self.suite.name} brings no calibration set: name one with --calibration (name, or folder)"
+                f"{self.benchmark.name} brings no calibration set: name one with --calibration (name, or folder)"
             )
-        return calibration_task(name)
+        return calibration_data_set(name)
 
     @cached_property
     def calibration_store(self) -> Store:
@@ -162,9 +162,9 @@ class Lab:
         """The window that `sap` uses here: the same rule as in `harness evaluate`."""
         s, card = self.settings, self.backbone.card
         found = given_or_saved(s.window, self.backbone, self.stores, self.evaluated)
-        if found is None and (s.calibration or self.suite.calibration):
-            task, store = self.calibration, self.calibration_store
-            found = measured(task, store, self.backbone, pairs=s.pairs, seed=s.seed, progress=self.progress)
+        if found is None and (s.calibration or self.benchmark.calibration):
+            data_set, store = self.calibration, self.calibration_store
+            found = measured(data_set, store, self.backbone, pairs=s.pairs, seed=s.seed, progress=self.progress)
         if found is None:
             found = as_reported(card)
         if found is None:
@@ -189,13 +189,13 @@ class Lab:
             dtype=s.dtype,
             max_visual_tokens=s.max_visual_tokens,
         )
-        places = Places(self.stores, self.folder / "runs" / run_name(config), self.workers)
+        places = RunPaths(self.stores, self.folder / "runs" / run_name(config), self.workers)
         found = evaluate(config, places, self.progress, self.say)
         for method, reason in found.failures.items():
             self.say(f"left out: {method}: {reason}")
         methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
         summaries = {
-            group: summarise(found.run, tasks, methods, config.budgets) for group, tasks in self.groups.items()
+            group: summarise(found.run, data_sets, methods, config.budgets) for group, data_sets in self.groups.items()
         }
         return read_cells(found.run, self.groups, methods, config.budgets, summaries, found.failures)
 
@@ -203,8 +203,8 @@ class Lab:
     def groups(self) -> dict[str, list[str]]:
         """The data sets by benchmark: figures are averaged within v1 and v2, never across."""
         groups: dict[str, list[str]] = {}
-        for task in self.suite.tasks:
-            groups.setdefault(group_of(task.name, self.suite.name), []).append(task.name)
+        for data_set in self.benchmark.data_sets:
+            groups.setdefault(group_of(data_set.name, self.benchmark.name), []).append(data_set.name)
         return groups
 
 
@@ -217,9 +217,9 @@ def measured_with() -> dict[str, str]:
     return {**measuring(), "experiments": source.fingerprint(files, root)}
 
 
-def group_of(task: str, suite: str) -> str:
+def group_of(data_set: str, benchmark: str) -> str:
     """The benchmark a data set belongs to, by its name."""
     for mark, group in (("Vidore2", "vidore-v2"), ("Vidore3", "vidore-v3"), ("Vidore", "vidore-v1")):
-        if task.startswith(mark):
+        if data_set.startswith(mark):
             return group
-    return task.split("/")[0] if task.startswith("minidocs") else suite
+    return data_set.split("/")[0] if data_set.startswith("minidocs") else benchmark

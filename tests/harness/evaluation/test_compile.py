@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 COMPILE = """
-from harness.evaluation.compiling import compile_loops
+from harness.evaluation.compile import compile_loops
 from harness.evaluation.methods import choose_methods
 compile_loops(choose_methods([], None), (0.05, 0.1, 0.2))
 """

@@ -35,7 +35,7 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
         if part is None:
             found.append(method)
             continue
-        found.append(replace(method, native=True))
+        found.append(replace(method, own_threshold=True))
         for partner in choose_methods(partners, trials, [] if partners else [part.of]):
             if partner.pruner.budget_kind != "fixed":
                 raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
@@ -48,7 +48,7 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
 
 
 def at_realised_ratio(
-    missing: Sequence[Method], methods: Sequence[Method], store: Store, seed: int, task: str, progress: Progress
+    missing: Sequence[Method], methods: Sequence[Method], store: Store, seed: int, data_set: str, progress: Progress
 ) -> tuple[list[Method], dict[str, str]]:
     """The `missing` of a data set's methods, partners bound to the ratio that their native method keeps there.
 
@@ -57,7 +57,7 @@ def at_realised_ratio(
     natives = [m for m in methods if any(partner.partner_of == m.text for partner in missing)]
     kept, vectors = dict.fromkeys((m.text for m in natives), 0), 0
     if natives:
-        with progress(f"{task}: native ratios", total=len(store), done=0) as advance:
+        with progress(f"{data_set}: native ratios", total=len(store), done=0) as advance:
             for page in store.pages():
                 vectors += len(page)
                 for method in [m for m in natives if m.text in kept]:

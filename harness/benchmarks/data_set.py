@@ -29,7 +29,7 @@ QUERY_TEXT = ("text", "query")
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class DataSet:
     """Pages (images decoded only when asked for), queries and graded relevance; `content` hashes what was read."""
 
     name: str
@@ -49,7 +49,7 @@ class Benchmark:
     """Queries without a text, left out: a null query would match every page."""
     texts: tuple[str, ...] | None = None
     """The pages' texts, where the corpus has such a column; `content` hashes them then."""
-    task: str = ""
+    mteb_task: str = ""
     """The mteb task that this data set is, or is a part of."""
     revision: str | None = None
     """The revision that was asked for, where there is one."""
@@ -57,7 +57,7 @@ class Benchmark:
     """How what was read differs from what is pinned under this name; None if nothing is pinned."""
 
 
-def read_folder(folder: Path, split: str = "test") -> Benchmark:
+def read_folder(folder: Path, split: str = "test") -> DataSet:
     """The benchmark in a local folder."""
     folder = Path(folder)
     if not folder.is_dir():
@@ -70,7 +70,7 @@ def read_folder(folder: Path, split: str = "test") -> Benchmark:
     for query, pages in qrels.items():
         if unknown := sorted(pages.keys() - known):
             raise BenchmarkError(f"{folder}: qrels of query {query!r} name page {unknown[0]!r}, not in the corpus")
-    return Benchmark(
+    return DataSet(
         name=folder.resolve().name,
         page_ids=tuple(corpus.ids),
         image=corpus.image,

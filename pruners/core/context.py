@@ -11,7 +11,7 @@ import torch
 
 
 @dataclass(frozen=True)
-class Given:
+class PruneContext:
     """It asks by naming an argument: `rng`, or (diagnostics) `queries`."""
 
     page_id: str

@@ -12,54 +12,54 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.benchmarks.data_set import DataSet, read_folder
 from harness.benchmarks.embedded import CALIBRATION, EMBEDDED, NAMES, BenchmarkError, data_set_folders, data_sets
-from harness.benchmarks.folder import Benchmark, read_folder
 from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, task_names, training_draw
 
 HELD_OUT, REST = "held-out", "rest"
 
 
 @dataclass(frozen=True)
-class Suite:
+class Benchmark:
     """A benchmark: its data sets, and the name of the calibration set that belongs to it, if one does."""
 
     name: str
-    tasks: tuple[Benchmark, ...]
+    data_sets: tuple[DataSet, ...]
     calibration: str | None = None
     notes: tuple[str, ...] = ()
     """What a person should know of how it came about."""
 
     def remarks(self) -> list[str]:
         """Notes, and how what was read differs from what is pinned: nothing of it may pass in silence."""
-        differing = [f"{t.name} is not the pinned one: {what}" for t in self.tasks for what in t.differs or ()]
+        differing = [f"{t.name} is not the pinned one: {what}" for t in self.data_sets for what in t.differs or ()]
         mute = [
-            f"{t.name}: {t.dropped_queries} queries have no text, left out" for t in self.tasks if t.dropped_queries
+            f"{t.name}: {t.dropped_queries} queries have no text, left out" for t in self.data_sets if t.dropped_queries
         ]
         return [*self.notes, *differing, *mute]
 
 
-def load_suite(selector: str) -> Suite:
+def load_benchmark(selector: str) -> Benchmark:
     """A benchmark by name, or the folder of one data set, or a folder of such folders."""
     base, mark, side = selector.rpartition("#")
     if mark and side in (HELD_OUT, REST):
-        return _split(load_suite(base), base, side)
+        return _split(load_benchmark(base), base, side)
     if selector in NAMES:
-        return Suite(selector, _read(data_set_folders(selector)), CALIBRATION)
+        return Benchmark(selector, _read(data_set_folders(selector)), CALIBRATION)
     if names := task_names(selector):
         from harness.benchmarks.mteb_tasks import load_task
 
-        return Suite(selector, tuple(part for name in names for part in load_task(name)), COLPALI_TRAIN)
+        return Benchmark(selector, tuple(part for name in names for part in load_task(name)), COLPALI_TRAIN)
     if selector in CALIBRATION_SETS or training_draw(selector) is not None:
         from harness.benchmarks.calibration_sets import load_calibration_set
 
-        return Suite(selector, (load_calibration_set(selector),))
+        return Benchmark(selector, (load_calibration_set(selector),))
     folder = Path(selector)
     if not folder.is_dir():
         near = difflib.get_close_matches(selector, [*NAMES, *selectors()], n=1)
         hint = f"did you mean {near[0]}?" if near else "`harness list benchmarks` shows them; a folder is one too"
         raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
     own = folder / "calibration"
-    return Suite(folder.resolve().name, _read(data_sets(folder)), str(own) if (own / "corpus").is_dir() else None)
+    return Benchmark(folder.resolve().name, _read(data_sets(folder)), str(own) if (own / "corpus").is_dir() else None)
 
 
 def with_held_out(benchmark: str, calibration: str | None) -> tuple[str, str | None]:
@@ -69,39 +69,42 @@ def with_held_out(benchmark: str, calibration: str | None) -> tuple[str, str | N
     return f"{benchmark}#{REST}", None
 
 
-def _split(suite: Suite, base: str, side: str) -> Suite:
+def _split(benchmark: Benchmark, base: str, side: str) -> Benchmark:
     from harness.benchmarks.parts import HELD_OUT_SHARE, SEED, hold_out, join
 
-    halves = [hold_out(task) for task in suite.tasks]
+    halves = [hold_out(data_set) for data_set in benchmark.data_sets]
     aside = [held for held, _ in halves]
     if side == HELD_OUT:
-        return Suite(f"{suite.name}#{side}", (aside[0] if len(aside) == 1 else join(aside, f"{suite.name}-held-out"),))
+        return Benchmark(
+            f"{benchmark.name}#{side}", (aside[0] if len(aside) == 1 else join(aside, f"{benchmark.name}-held-out"),)
+        )
     pages, queries = sum(len(t.page_ids) for t in aside), sum(len(t.queries) for t in aside)
+    whole = sum(len(t.page_ids) for t in benchmark.data_sets)
     note = (
-        f"{pages} of {sum(len(t.page_ids) for t in suite.tasks)} pages of {suite.name} and their {queries} queries are "
+        f"{pages} of {whole} pages of {benchmark.name} and their {queries} queries are "
         f"held out to calibrate on ({HELD_OUT_SHARE:.0%}, seed {SEED}); the rest is evaluated: not figures of the whole"
     )
-    return Suite(f"{suite.name}#{side}", tuple(rest for _, rest in halves), f"{base}#{HELD_OUT}", (note,))
+    return Benchmark(f"{benchmark.name}#{side}", tuple(rest for _, rest in halves), f"{base}#{HELD_OUT}", (note,))
 
 
-def _read(folders: Sequence[Path]) -> tuple[Benchmark, ...]:
+def _read(folders: Sequence[Path]) -> tuple[DataSet, ...]:
     """Data sets are named by their folder; one of an embedded benchmark also by that benchmark."""
-    tasks = []
+    data_sets = []
     for folder in folders:
-        task = read_folder(folder)
-        if not task.page_ids or not task.queries:
-            raise BenchmarkError(f"{folder} is empty: {len(task.page_ids)} pages, {len(task.queries)} queries")
-        tasks.append(_as_pinned(task, folder) if _is_embedded(folder) else task)
-    return tuple(tasks)
+        data_set = read_folder(folder)
+        if not data_set.page_ids or not data_set.queries:
+            raise BenchmarkError(f"{folder} is empty: {len(data_set.page_ids)} pages, {len(data_set.queries)} queries")
+        data_sets.append(_as_pinned(data_set, folder) if _is_embedded(folder) else data_set)
+    return tuple(data_sets)
 
 
-def _as_pinned(task: Benchmark, folder: Path) -> Benchmark:
+def _as_pinned(data_set: DataSet, folder: Path) -> DataSet:
     """An embedded data set, compared with the manifest beside it."""
     benchmark, name = folder.parent.name, folder.name
     pinned = json.loads((EMBEDDED / "manifest.json").read_text(encoding="utf-8"))[benchmark][name]
-    wrong = [(part, found, pinned[part]) for part, found in task.content.items() if found != pinned[part]]
+    wrong = [(part, found, pinned[part]) for part, found in data_set.content.items() if found != pinned[part]]
     differs = tuple(f"{part} hash to {found}, {expected} is pinned" for part, found, expected in wrong)
-    return replace(task, name=f"{benchmark}/{name}", differs=differs)
+    return replace(data_set, name=f"{benchmark}/{name}", differs=differs)
 
 
 def _is_embedded(folder: Path) -> bool:

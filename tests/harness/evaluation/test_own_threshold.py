@@ -8,7 +8,7 @@ import pytest
 from toy import CRASHING
 
 from harness.evaluation.config import Config
-from harness.evaluation.evaluate import Evaluation, Places, evaluate
+from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import PruneBoardError, keep_count
@@ -22,7 +22,7 @@ def run(toy, out: Path, **settings) -> Evaluation:
         **{"backbone": toy.backbone, "benchmark": toy.benchmark, "pruners": (NATIVE, CLIPPED, "random"), "trials": 2}
         | settings
     )
-    return evaluate(config, Places(toy.folder / "stores", out, 1), quiet)
+    return evaluate(config, RunPaths(toy.folder / "stores", out, 1), quiet)
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +30,10 @@ def found(toy, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     return run(toy, tmp_path_factory.mktemp("native") / "run")
 
 
-def cell(found: Evaluation, task: str, method: str) -> dict:
+def cell(found: Evaluation, data_set: str, method: str) -> dict:
     (record,) = [
         record
-        for path in (found.run.folder / "results" / task).glob("*.json")
+        for path in (found.run.folder / "results" / data_set).glob("*.json")
         if (record := json.loads(path.read_text()))["method"] == method
     ]
     (entry,) = record["budgets"]
@@ -42,19 +42,19 @@ def cell(found: Evaluation, task: str, method: str) -> dict:
 
 def test_a_native_method_has_one_cell_and_a_partner_at_its_ratio_on_every_data_set(toy, found: Evaluation) -> None:
     assert found.failures == {}
-    rows = [(row["method"], row["partner_of"]) for row in found.rows if "native" in row]
+    rows = [(row["method"], row["partner_of"]) for row in found.rows if "own_threshold" in row]
     assert rows == [(NATIVE, None), (f"eos @ {NATIVE}", NATIVE), (CLIPPED, None), (f"eos @ {CLIPPED}", CLIPPED)]
     stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").iterdir())}
     ratios = set()
-    for task in ("plain", "tongues"):
+    for data_set in ("plain", "tongues"):
         kept = total = 0
         lengths = []
-        for page in stores[task].pages():
+        for page in stores[data_set].pages():
             attention = page.signals["eos"][-1].double().numpy()
             kept += max(1, int((attention > attention.mean() + 0.5 * attention.std()).sum()))
             total += len(page)
             lengths.append(len(page))
-        native, partner = cell(found, task, NATIVE), cell(found, task, f"eos @ {NATIVE}")
+        native, partner = cell(found, data_set, NATIVE), cell(found, data_set, f"eos @ {NATIVE}")
         assert native["budget"] == native["realised"] == pytest.approx(kept / total)
         assert partner["budget"] == native["budget"]
         assert partner["realised"] == pytest.approx(sum(keep_count(kept / total, n) for n in lengths) / total)
@@ -84,14 +84,14 @@ def test_a_native_method_that_merges_has_a_partner_at_the_ratio_of_its_merged_ve
         (f"eos @ {MERGED}", MERGED),
     ]
     stores = {s.manifest.identity["benchmark"]["name"]: s for s in map(Store, (toy.folder / "stores").iterdir())}
-    for task in ("plain", "tongues"):
+    for data_set in ("plain", "tongues"):
         made, lengths = [], []
-        for page in stores[task].pages():
+        for page in stores[data_set].pages():
             attention = page.signals["eos"][-1].double().numpy()
             above = int((attention > attention.mean() + 0.5 * attention.std()).sum())
             made.append(max(1, above // 2))
             lengths.append(len(page))
-        native, partner = cell(found, task, MERGED), cell(found, task, f"eos @ {MERGED}")
+        native, partner = cell(found, data_set, MERGED), cell(found, data_set, f"eos @ {MERGED}")
         ratio = sum(made) / sum(lengths)
         assert native["budget"] == native["realised"] == pytest.approx(ratio)
         assert native["vectors_per_page"] == pytest.approx(sum(made) / len(made))

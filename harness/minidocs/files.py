@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow.parquet as parquet
 from PIL import Image
 
-from harness.benchmarks.folder import Benchmark, read_folder
+from harness.benchmarks.data_set import DataSet, read_folder
 from pruners.core.errors import PruneBoardError
 
-from .benchmark import BENCHMARKS, Dataset, Recipe, build
+from .benchmark import BENCHMARKS, DrawnDataSet, Recipe, build
 
 DATA = Path(__file__).parent / "data"
 PARTS = ("corpus", "queries", "qrels")
@@ -48,7 +48,7 @@ class Content:
     qrels: dict[int, dict[int, int]]
 
 
-def drawn(data: Dataset) -> Content:
+def drawn(data: DrawnDataSet) -> Content:
     """A dataset drawn now, by this machine's Pillow."""
     return Content(
         {place: data.image(place) for place in range(len(data.pages))},
@@ -103,18 +103,18 @@ def pin(root: Path = DATA) -> None:
     """Write the manifest of the files that are there."""
     pinned: dict[str, dict[str, dict[str, Any]]] = {}
     for benchmark, recipe in recipes():
-        task = read_folder(folder_of(benchmark, recipe.name, root))
-        pinned.setdefault(benchmark, {})[recipe.name] = {**task.content, "counts": counts(task)}
+        data_set = read_folder(folder_of(benchmark, recipe.name, root))
+        pinned.setdefault(benchmark, {})[recipe.name] = {**data_set.content, "counts": counts(data_set)}
     (root / "manifest.json").write_text(json.dumps(pinned, indent=2) + "\n")
 
 
-def counts(task: Benchmark) -> dict[str, Any]:
-    languages = sorted(set(task.languages.values()))
-    return {"pages": len(task.page_ids), "queries": len(task.queries), "languages": languages}
+def counts(data_set: DataSet) -> dict[str, Any]:
+    languages = sorted(set(data_set.languages.values()))
+    return {"pages": len(data_set.page_ids), "queries": len(data_set.queries), "languages": languages}
 
 
 def _write(content: Content, benchmark: str, recipe: Recipe, folder: Path) -> None:
-    from datasets import Dataset as Table
+    from datasets import DrawnDataSet as Table
     from datasets import Features, Value
     from datasets import Image as ImageFeature
 

@@ -22,7 +22,7 @@ from pruners import Merged, Subset, Window, prune
 from pruners.core.apply import calibrate
 from pruners.core.contract import Diagnostic
 from pruners.core.errors import PruneBoardError
-from pruners.core.proving import synthetic_page
+from pruners.core.proof import synthetic_page
 from pruners.sap import with_window
 
 

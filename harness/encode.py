@@ -24,6 +24,7 @@ from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
 from harness.store.reader import Store
 from harness.store.writer import SHARD_PAGES, StoreWriter
+from harness.user_cache import user_cache
 from pruners.core.errors import PruneBoardError
 
 
@@ -31,8 +32,7 @@ def default_root() -> Path:
     """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache (`$XDG_CACHE_HOME`)."""
     if chosen := os.environ.get("PRUNEBOARD_STORES"):
         return Path(chosen)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")  # a relative one must be ignored, says the standard
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "pruneboard" / "stores"
+    return user_cache() / "stores"
 
 
 def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:

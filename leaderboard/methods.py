@@ -99,11 +99,14 @@ def _at_budget(row: Row) -> str:
     return f"{budget_name(row.budget)}: {fixed(row.retention) if row.complete else row.coverage}"
 
 
+_catalogue = cache(catalogue)  # looks for plug-ins every time, and a large board asks for every method
+
+
 @cache
 def facts(text: str) -> Facts | None:
     """What is known of a built-in method, by its name or an expression that begins with it."""
     head = re.match(r"[A-Za-z_]\w*", text)
-    entry = catalogue().get(head[0]) if head else None
+    entry = _catalogue().get(head[0]) if head else None
     if entry is None or entry.source != "built-in":
         return None
     needs = tuple(entry.options.get("needs", ()))

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from harness import parquet
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.results import Result
-from harness.store.format import library_versions, write_atomically
+from harness.files import library_versions, write_atomically
 from pruners.core.errors import PruneBoardError
 
 LIBRARIES = (

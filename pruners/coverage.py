@@ -47,8 +47,8 @@ class AttentionFarthest(Pruner):
     def __post_init__(self) -> None:
         _check_share("alpha", self.alpha)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
-        scores, ranked = self.by.ranked(page, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:
+        scores, ranked = self.by.ranked(page, context)
         attention = (scores - scores.min().clamp_max(0)).float().numpy()  # attention is >= 0; other scores are shifted
         distance = _distances(page.vectors.numpy()) ** np.float32(1 - self.alpha)
         order = greedy_order(distance, attention ** np.float32(self.alpha), 0 * attention, int(ranked[0]))
@@ -70,8 +70,8 @@ class MaximalMarginalRelevance(Pruner):
     def __post_init__(self) -> None:
         _check_share("weight", self.weight)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
-        scores, ranked = self.by.ranked(page, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:
+        scores, ranked = self.by.ranked(page, context)
         span = (scores.max() - scores.min()).clamp_min(torch.finfo(scores.dtype).tiny)
         attention = ((scores - scores.min()) / span).float().numpy()  # on distance's own scale, 0 to 1
         weight = np.float32(self.weight)

@@ -65,10 +65,10 @@ class Hpc(Pruner):
             centres = torch.from_numpy(learn_codebook(vectors.numpy(), self.codes, np.random.default_rng(SEED)))
         return self.replace(codebook=centres.half().float())  # as an index stores it
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Merged:
         if self.codebook is None:
             raise PruneBoardError("it has no codebook yet; call calibrate(pages, budgets) first")
-        _, order = self.by.ranked(page, given)
+        _, order = self.by.ranked(page, context)
         counts = [keep_count(budget, len(page)) for budget in budgets]
         kept = page.vectors.numpy()[order[: max(counts)]]
         quantised = self.codebook[_nearest(kept, self.codebook.numpy())]

@@ -50,8 +50,8 @@ class Merge(Pruner):
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Merge:
         return self.replace(after=self.after.calibrate(pages, self._first(budgets)))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
-        kept = self.after.prune(page, self._first(budgets), given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Merged:
+        kept = self.after.prune(page, self._first(budgets), context)
         assert isinstance(kept, Subset)
         parts = []
         for i, budget in enumerate(budgets):

@@ -18,8 +18,6 @@ from threadpoolctl import threadpool_limits
 from harness.console import people
 from pruners import STANDARD, Page, Pruner, Window, catalogue, keep_count, prune, resolve, synthetic_page
 from pruners.core.apply import calibrate
-from pruners.core.contract import Diagnostic
-from pruners.sap import with_window
 
 COLUMNS = {"pruner": "pruner", "ms": "ms a page", "peer": "peer", "peer_ms": "its ms", "ratio": "peer / ours"}
 NEED_A_PART = {"adaptive": "adaptive(sap)", "merge": "merge(sap)"}
@@ -36,14 +34,14 @@ def measure(n: int, dim: int, repeats: int, only: Sequence[str] | None = None) -
     try:
         with threadpool_limits(1):
             for method in track(resolve(names), "timing", console=people, transient=True):
-                result.append(_row(calibrate(with_window(method, Window(11, 15)), pages, STANDARD), pages))
+                result.append(_row(calibrate(method.with_window(Window(11, 15)), pages, STANDARD), pages))
     finally:
         torch.set_num_threads(threads)
     return result
 
 
 def _row(method: Pruner, pages: Sequence[Page]) -> dict:
-    queries = [pages[0].vectors[:20]] if isinstance(method, Diagnostic) else None
+    queries = [pages[0].vectors[:20]] if method.declaration.diagnostic else None
     ours = _time(lambda page: prune(method, page, STANDARD, queries=queries), pages)
     row: dict = {"pruner": str(method), "ms": round(ours, 2)}
     if method.name in PEERS:

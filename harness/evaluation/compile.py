@@ -20,10 +20,8 @@ from harness.scoring.sweep import score_page
 from harness.workers import beside
 from pruners import Merged, Subset, Window, prune
 from pruners.core.apply import calibrate
-from pruners.core.contract import Diagnostic
 from pruners.core.errors import PruneBoardError
 from pruners.core.proof import synthetic_page
-from pruners.sap import with_window
 
 
 @contextmanager
@@ -46,8 +44,8 @@ def compile_loops(methods: Sequence[Method], budgets: Sequence[float]) -> None:
         if not is_built_in(method.pruner):
             continue
         try:
-            pruner = calibrate(with_window(method.pruner, Window(0, None)), [page, other], budgets)
-            gold = queries if isinstance(pruner, Diagnostic) else None
+            pruner = calibrate(method.pruner.with_window(Window(0, None)), [page, other], budgets)
+            gold = queries if method.diagnostic else None
             results.append(prune(pruner, page, method.budgets(tuple(budgets)), queries=gold))
         except PruneBoardError:
             continue  # the evaluation itself will meet it and say so; here it only was not compiled

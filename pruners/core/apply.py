@@ -78,10 +78,10 @@ def prune(
         way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"
         raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
     where = f"pruner {str(pruner)!r}, page {page.id!r}"
-    given = PruneContext(page.id, seed, trial, tuple(queries) if queries is not None else None)
+    context = PruneContext(page.id, seed, trial, tuple(queries) if queries is not None else None)
     before = page.original
     try:
-        result = pruner.prune(page.offering(pruner.needs), budgets, given)
+        result = pruner.prune(page.offering(pruner.needs), budgets, context)
     except PrunerError:
         raise
     except PruneBoardError as error:

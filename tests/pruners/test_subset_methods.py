@@ -78,10 +78,8 @@ def test_sap_without_a_window_says_how_to_give_one(page: Page) -> None:
 
 
 def test_with_window_reaches_every_open_window_and_no_other() -> None:
-    from pruners.sap import with_window
-
     bound = {
-        text: str(with_window(parse(text), Window(2, 5)))
+        text: str(parse(text).with_window(Window(2, 5)))
         for text in ["sap", "sap(layers=1)", "merge(adaptive(sap))", "attn_fps(by=sap_max)", "sap_adaptive", "eos"]
     }
     assert bound == {

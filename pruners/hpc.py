@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
 from pruners.core.apply import SEED
 from pruners.core.context import PruneContext
-from pruners.core.rows import add_rows
 from pruners.eos import eos
+from pruners.kernels.rows import add_rows
 
 SAMPLE = 48  # vectors a code
 ON_SAMPLE, ON_ALL = 10, 8  # iterations; more of them lower the squared error by less than another seed does

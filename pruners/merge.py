@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner
-from pruners.core import trees
 from pruners.core.context import PruneContext
 from pruners.core.groups import group
 from pruners.eos import docpruner
+from pruners.kernels import trees
 
 
 @pruner("merge", output="merged", budget="fixed", paper="Yan et al. 2026, Prune-then-Merge, arXiv 2602.19549")

@@ -28,7 +28,7 @@ from pruners import Pruner
 from pruners.core import plugins, source
 from pruners.core.errors import PruneBoardError
 
-MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core")
+MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core", "pruners/kernels")
 """The project's own code that every figure depends on, beside the method's."""
 
 

@@ -152,27 +152,10 @@ def test_greedy_order_equals_a_plain_loop() -> None:
     assert order("attn_fps", page) == picked
 
 
-def test_voronoi_equals_a_plain_loop() -> None:
-    from pruners.voronoi import removal_order
-
-    similarity = np.random.default_rng(0).standard_normal((60, 14)).astype(np.float32)
-    alive, expected = list(range(14)), []
-    while len(alive) > 1:
-        cost = dict.fromkeys(alive, 0.0)
-        for row in np.concatenate([similarity, -similarity]).astype(np.float64):  # directions and their opposites
-            second, best = sorted(alive, key=lambda j: row[j])[-2:]
-            cost[best] += row[best] - row[second]
-        gone = min(alive, key=lambda j: (cost[j], -j))
-        alive.remove(gone)
-        expected.append(gone)
-    assert removal_order(similarity).tolist() == expected + alive
-    assert removal_order(np.zeros((5, 4), np.float32)).tolist() == [3, 2, 1, 0], "ties favour low indices"
-
-
 @pytest.mark.parametrize("vectors", [1, 2, 3])
 def test_voronoi_stays_within_its_arrays_on_the_shortest_pages(vectors: int) -> None:
     """Interpreted, because compiled code does not say that it left an array."""
-    from pruners.voronoi import _keys, _removal_order
+    from pruners.kernels.voronoi import _keys, _removal_order
 
     keys = _keys(np.random.default_rng(0).standard_normal((5, vectors), np.float32).view(np.int32))
     assert sorted(_removal_order.py_func(keys)) == list(range(vectors))

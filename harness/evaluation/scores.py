@@ -21,7 +21,6 @@ from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
 from pruners import Merged, Page, Subset, prune
-from pruners.core.contract import Diagnostic
 from pruners.core.errors import PrunerError
 from pruners.core.groups import Groups
 
@@ -91,7 +90,7 @@ class _Pruned:
     def add(self, job: Job, i: int, method: Method, cell: int, page: Page, index: int) -> None:
         """Run a method, whose cells begin at `cell`."""
         queries = None
-        if isinstance(method.pruner, Diagnostic):
+        if method.diagnostic:
             queries = [job.store.query(query) for query in job.gold.get(index, [])]
         budgets = method.budgets(job.budgets)
         start = time.process_time()  # of this process, which has one thread: other work on the machine does not count

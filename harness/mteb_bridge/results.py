@@ -23,7 +23,6 @@ from harness.evaluation.own_threshold import at_realised_ratio
 from harness.mteb_bridge.score_matrices import ScoreMatrices, score_matrices
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners.core.contract import Diagnostic
 
 from .replay import Index, Replay, experiment, model_meta
 
@@ -69,7 +68,7 @@ def _cells(methods: Sequence[Method], scores: Sequence[ScoreMatrices], config: C
     """
     yield [s.full for s in scores], experiment(config, None, 1.0)
     for method in methods:
-        if isinstance(method.pruner, Diagnostic):
+        if method.diagnostic:
             continue
         for trial in range(method.trials):
             for b, budget in enumerate(method.budgets(config.budgets)):

@@ -8,6 +8,8 @@ stored; who shows them derives them.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -204,7 +206,7 @@ class Submission(Strict):
     format: Literal[1]
     """Of this schema."""
     id: Slug
-    """A hash of all that was measured (`identity.py`), so a changed score has another id. Names the file."""
+    """A hash of all that was measured (`content_id`), so a changed score has another id. Names the file."""
     claim: Literal["reported", "self-reported", "reproduced"]
     """`reported`: a paper's figures. `self-reported`: measured by who submits. `reproduced`: measured by another."""
     origin: Origin
@@ -225,3 +227,21 @@ class Submission(Strict):
     """Checksum of the `.kept.parquet` file beside it."""
     reproduces: Slug | None = None
     """The id of the submission that a `reproduced` one measures again."""
+
+
+MEASURED = ("format", "claim", "benchmark", "backbone", "method", "cells", "per_query", "kept", "reproduces")
+"""In the id. Who submits, when, with which links and remarks, and on which machine, may be corrected."""
+
+
+def content_id(submission: Submission) -> str:
+    """The id that belongs to this content: a changed score cannot keep its id, and no list of known ids has to be kept.
+
+    Defaults are left out, so that a new optional field changes no old id.
+    """
+    content = submission.model_dump(mode="json", include=set(MEASURED), exclude_defaults=True)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def with_id(submission: Submission) -> Submission:
+    return submission.model_copy(update={"id": content_id(submission)})

@@ -30,6 +30,8 @@ from harness.submissions.judgements import Judgements
 from harness.submissions.problems import Notes, SubmissionError, printable
 from harness.submissions.schema import BenchmarkFacts, DataSetFacts, Submission
 
+HIGHEST_GRADE = 1000
+
 
 @dataclass(frozen=True)
 class PinnedBenchmark:
@@ -122,6 +124,8 @@ def _by_data_set(table: pa.Table) -> dict[str, list[dict]]:
 
 def _judged(pages: list[dict], qrels: list[dict]) -> Judgements:
     grades: dict[str, dict[str, int]] = {}
+    if wild := next((row for row in qrels if abs(row["grade"]) > HIGHEST_GRADE), None):
+        raise TableError(f"qrels.parquet: the grade {wild['grade']} is beyond {HIGHEST_GRADE}")
     for row in qrels:
         grades.setdefault(row["query"], {})[row["page"]] = row["grade"]
     languages = {row["query"]: row["language"] for row in qrels}

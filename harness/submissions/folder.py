@@ -6,6 +6,7 @@ Everything that is read here comes from outside.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -21,6 +22,8 @@ from pruners.core.errors import PruneBoardError
 FOLDER = Path(__file__).parents[2] / "submissions"
 """The project's own, in a checkout."""
 MAX_JSON = 4 * 2**20
+MOST_KEYS = 2000  # of one object
+MOST_PROBLEMS = 50  # said of one file
 REMOVED = "removed.json"
 ROOT_FILES = {"README.md", "schema.json", REMOVED}
 BENCHMARK = "benchmark.json"
@@ -79,28 +82,41 @@ def read_model(path: Path, model: type[pydantic.BaseModel]) -> Any:
         if path.stat().st_size > MAX_JSON:
             raise SubmissionError(path, [("", f"the file has more than {MAX_JSON // 2**20} MB")])
         text = path.read_bytes()
-        json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
         return model.model_validate_json(text)
     except OSError as error:
         raise SubmissionError(path, [("", f"cannot be read: {error.strerror}")]) from error
     except pydantic.ValidationError as error:
-        found = [(".".join(map(str, e["loc"])), _sentence(e)) for e in error.errors(include_url=False)]
+        every = error.errors(include_url=False, include_context=False)
+        found = [(".".join(map(str, e["loc"])), _sentence(e)) for e in every[:MOST_PROBLEMS]]
+        if len(every) > MOST_PROBLEMS:
+            found.append(("", f"and {len(every) - MOST_PROBLEMS} problems more"))
         raise SubmissionError(path, [(printable(where), what) for where, what in found]) from error
     except (ValueError, RecursionError) as error:  # also JSONDecodeError, UnicodeDecodeError
         raise SubmissionError(path, [("", f"is no valid JSON: {printable(str(error))}")]) from error
 
 
 def _sentence(error: Any) -> str:
-    given = "" if error["type"] == "missing" else f"; it is {printable(repr(error['input']), 60)}"
+    given = error["input"]  # of which an object or a list may be long, and says nothing
+    shown = type(given).__name__ if isinstance(given, dict | list) else repr(given)
+    given = "" if error["type"] == "missing" else f"; it is {printable(shown, 60)}"
     return f"{error['msg'][0].lower()}{error['msg'][1:]}{given}"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MOST_KEYS:
+        raise ValueError(f"an object has {len(pairs)} keys; at most {MOST_KEYS} are read")
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
     return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{printable(text, 40)} is no number that a computer holds")
+    return value
 
 
 def _no_number(name: str) -> None:

@@ -71,23 +71,33 @@ class Judgements:
         return np.array([list(self.asked).index(language) for language in self.language_of])
 
     @cached_property
-    def grades(self) -> np.ndarray:
-        """`[queries, pages + 1]`: the last column is that of no page."""
-        table = np.zeros((len(self.queries), len(self.page_ids) + 1), np.int16)
-        for query, i in self.queries.items():
-            for page, grade in self.qrels[query].items():
-                table[i, self.pages[page]] = max(grade, 0)
-        return table
+    def _relevant_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Query and page of every relevant pair as one number, ascending, and its grade: few of all pairs are."""
+        found = [
+            (i * len(self.page_ids) + self.pages[page], grade)
+            for query, i in self.queries.items()
+            for page, grade in self.qrels[query].items()
+            if grade > 0
+        ]
+        pairs, grades = np.array(sorted(found), np.int64).reshape(-1, 2).T
+        return pairs, grades
+
+    def grades_of(self, query: np.ndarray, top: np.ndarray) -> np.ndarray:
+        """Grades of the ranked pages `top [rows, ranks]` of each row's query; 0 for no page (-1)."""
+        pairs, grades = self._relevant_pairs
+        wanted = query[:, None].astype(np.int64) * len(self.page_ids) + top
+        at = np.searchsorted(pairs, wanted).clip(max=len(pairs) - 1)
+        return np.where((pairs[at] == wanted) & (top >= 0), grades[at], 0)
 
     @cached_property
     def highest(self) -> int:
         """Of all grades."""
-        return int(self.grades.max())
+        return int(self._relevant_pairs[1].max())
 
     @cached_property
     def relevant(self) -> np.ndarray:
         """Relevant pages of each query."""
-        return (self.grades > 0).sum(1)
+        return np.array([sum(grade > 0 for grade in self.qrels[query].values()) for query in self.queries])
 
     def ideal(self, cutoff: int) -> np.ndarray:
         """The best possible DCG of each query."""
@@ -127,7 +137,7 @@ def rankings(table: PerQuery, name: str, judged: Judgements) -> Rankings:
 
 def gains(found: Rankings, judged: Judgements) -> np.ndarray:
     """Grades of the ranked pages `[rows, 10]`; 0 for pages that are not judged, or not known."""
-    return judged.grades[found.query[:, None], found.top]  # -1 reaches the column of no page
+    return judged.grades_of(found.query, found.top)
 
 
 def ndcg(gained: np.ndarray, found: Rankings, judged: Judgements) -> dict[int, np.ndarray]:

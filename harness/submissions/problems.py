@@ -44,6 +44,12 @@ class Notes:
         return not any(problem.level == "error" for problem in self.found)
 
 
+def crash(file: Path, error: Exception) -> Problem:
+    """A submission on which a check or a page failed as nobody thought it would: its own error, not everybody's."""
+    what = printable(f"cannot be used: {type(error).__name__}: {error}", 300)
+    return Problem("error", file, "", what, "tell the maintainers: this is also a fault of the program")
+
+
 class SubmissionError(PruneBoardError):
     """A submission cannot be read. `problems` has a field and a sentence for each thing that is wrong."""
 

@@ -224,23 +224,28 @@ def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Jud
             notes.error(field, f"has {len(rows[0])} pages, the benchmark {pages}", AGAIN)
         elif len(rows) != trials:
             notes.error(field, f"has {len(rows)} trials, the cells say {trials}", AGAIN)
-        else:
-            trial_rows = np.stack(rows)
-            _check_counts(submission, field, budget, trial_rows, full[0], notes)
-            _check_realised(submission, here, trial_rows, full[0], notes)
+        elif _check_counts(submission, field, budget, np.stack(rows), full[0], notes):
+            _check_realised(submission, here, np.stack(rows), full[0], notes)
 
 
 def _check_counts(
     submission: Submission, field: str, budget: float, rows: np.ndarray, full: np.ndarray, notes: Notes
-) -> None:
+) -> bool:
+    """Whether every page keeps as many vectors as the contract allows: ⌈γN⌉, at most that (snapped), any (adaptive)."""
     if (rows < 1).any() or (rows > full).any():
         notes.error(field, "a page keeps fewer than one or more than all of its vectors", AGAIN)
-    elif not (submission.method.adaptive or submission.method.snapped):
+        return False
+    if not submission.method.adaptive:
         keep = {n: keep_count(budget, n) for n in set(full.tolist())}
         expected = np.array([keep[n] for n in full.tolist()])
-        if wrong := int((rows != expected).any(0).sum()):
+        off = rows > expected if submission.method.snapped else rows != expected
+        if wrong := int(off.any(0).sum()):
             what = f"{wrong} pages do not keep ⌈γN⌉ vectors, as a fixed budget must"
-            notes.error(field, what, "declare the method adaptive or snapped, or keep the budget")
+            if submission.method.snapped:
+                what = f"{wrong} pages keep more than ⌈γN⌉ vectors, which no snapped budget may"
+            notes.error(field, what, "declare what the method is, or keep the budget")
+            return False
+    return True
 
 
 def _check_realised(

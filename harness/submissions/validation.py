@@ -22,7 +22,7 @@ from harness.submissions.checks import (
 )
 from harness.submissions.comparisons import Peer, check_against_full_and_random, reproductions
 from harness.submissions.folder import BENCHMARK, check_history, check_tree, find_submissions, read_submission, unsafe
-from harness.submissions.problems import Notes, Problem, SubmissionError, printable
+from harness.submissions.problems import Notes, Problem, SubmissionError, crash, printable
 from harness.submissions.schema import Submission
 from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
 from harness.submissions.tables import ScoresOf, kept_path, per_query_path, read_kept, read_per_query
@@ -139,11 +139,18 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
 
 def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
     """Every submission by itself, spread over the cores; their order stays."""
-    with spread(lambda i: _check_one(found[i]), range(len(found)), os.cpu_count() or 1) as results:
+    with spread(lambda i: _check_alone(found[i]), range(len(found)), os.cpu_count() or 1) as results:
         for one, (problems, entry) in zip(found, results, strict=True):
             one.notes.found[:] = problems  # a worker has notes of its own
             if entry is not None:
                 checking.entries.append(entry)
+
+
+def _check_alone(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
+    try:
+        return _check_one(one)
+    except Exception as error:  # whatever it is, it is this submission's, and the others are checked
+        return [*one.notes.found, crash(one.path, error)], None
 
 
 def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from harness.submissions.folder import FOLDER
 from harness.submissions.schema import Submission
 

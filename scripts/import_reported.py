@@ -16,7 +16,7 @@ from typing import Any
 
 from harness import paper
 from harness.experiments import printed
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from harness.submissions.benchmark import known_data_sets
 from harness.submissions.folder import BENCHMARK, FOLDER, submission_path, to_json
 from harness.submissions.schema import (

@@ -14,8 +14,8 @@ import pydantic
 
 from harness.evaluation.methods import FULL
 from harness.evaluation.results import Result
+from harness.files import checksum, write_atomically
 from harness.metrics.ranking import CUTOFFS
-from harness.store.format import checksum, write_atomically
 from harness.submissions.benchmark import PinnedBenchmark, read_benchmark
 from harness.submissions.folder import (
     BENCHMARK,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.files import file_checksum
 from harness.parquet import TableError
-from harness.store.format import file_checksum
 from harness.submissions.benchmark import PinnedBenchmark, checked_benchmark, coverage
 from harness.submissions.checks import (
     AGAIN,

@@ -16,7 +16,7 @@ from spoiling import Spoiled, cell
 
 from harness import parquet
 from harness.benchmarks.tables import PAGES, QRELS
-from harness.store.format import checksum
+from harness.files import checksum
 from harness.submissions import validation
 from harness.submissions.benchmark import read_tables
 from harness.submissions.folder import MAX_JSON

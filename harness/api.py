@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from harness.evaluation.config import Config
     from harness.progress import Progress
     from harness.store.reader import Store
-    from harness.submissions.hand_in import Submitted
     from harness.submissions.problems import Problem
+    from harness.submissions.submit import Submitted
     from pruners import Pruner, Window
 
 __all__ = [
@@ -209,10 +209,10 @@ def calibrate(
 
 
 def submit(folder: Path | str, submitter: str, **options: Any) -> list[Submitted]:
-    """Write a run's results as submissions, one a method; `harness/submissions/hand_in.py` has the options."""
-    from harness.submissions.hand_in import hand_in
+    """Write a run's results as submissions, one a method; `harness/submissions/submit.py` has the options."""
+    from harness.submissions.submit import submit as run
 
-    return hand_in(Path(folder), submitter, **options)
+    return run(Path(folder), submitter, **options)
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def leaderboard(
 ) -> Site:
     """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them."""
     from harness.progress import quiet
-    from harness.submissions.entry import in_checkout, own_folder
+    from harness.submissions.folder import in_checkout, own_folder
     from leaderboard.gather import gather
     from leaderboard.site import build
 

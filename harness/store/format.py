@@ -126,8 +126,10 @@ def read_manifest(folder: Path) -> Manifest:
         if written != FORMAT:
             raise StoreError(f"{folder} has store format {written}, this release reads {FORMAT}; encode it again")
         fields["page_ids"] = tuple(fields["page_ids"])
-        fields["shards"] = {int(index): _shard(shard) for index, shard in fields["shards"].items()}
-        fields["queries"] = None if fields["queries"] is None else _shard(fields["queries"])
+        fields["shards"] = {
+            int(index): _shard(shard, shard_file(int(index))) for index, shard in fields["shards"].items()
+        }
+        fields["queries"] = None if fields["queries"] is None else _shard(fields["queries"], QUERIES)
         manifest = Manifest(**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); delete the folder and encode again") from error
@@ -136,5 +138,8 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _shard(fields: dict[str, Any]) -> Shard:
+def _shard(fields: dict[str, Any], name: str) -> Shard:
+    """A store may come from elsewhere: its files have the names they must have, so that none lies outside of it."""
+    if fields["file"] != name:
+        raise ValueError(f"{fields['file']!r} stands where {name} should")
     return Shard(**{**fields, "ids": tuple(fields["ids"]), "images": tuple(fields["images"])})

@@ -149,13 +149,20 @@ def encode(
     vectors: str = "float16",
     attention_from: str | None = None,
     repair: bool = False,
+    part: str | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> dict[str, Store]:
-    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`."""
-    from harness.encode import default_root
-    from harness.encode import encode as run
+    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`.
+
+    `part="3/8"` encodes the third of eight parts of each, beside other processes or machines that encode the others;
+    what comes back are the stores that are finished then.
+    """
+    from harness.encode import default_root, encode_part
     from harness.progress import quiet
+    from harness.store.part import WHOLE, Part
+    from harness.store.reader import Store
+    from harness.store.sidecar import read_manifest
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     pages = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
@@ -167,7 +174,17 @@ def encode(
     root = Path(store) if store else default_root()
     more: dict[str, Any] = {"vector_dtype": vectors, "batch_size": batch_size, "repair": repair}
     more |= {"progress": progress or quiet, "say": say or _nobody}
-    return {data_set.name: run(loaded, data_set, root, **more) for data_set in pages.data_sets}
+    chosen = Part.parse(part) if part else WHOLE
+    stores = {}
+    for data_set in pages.data_sets:
+        folder = encode_part(loaded, data_set, root, chosen, **more)
+        found = read_manifest(folder)
+        if found.complete:
+            stores[data_set.name] = Store(folder)
+        else:
+            done = sum(len(found.pages_of(index)) for index in found.shards)
+            (say or _nobody)(f"{folder}: {done} of {len(found.page_ids)} pages are there; other parts are missing")
+    return stores
 
 
 @dataclass(frozen=True)

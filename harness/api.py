@@ -86,9 +86,15 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    wanted = Path(mteb_results) if mteb_results else None
-    places = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, wanted)
-    found = run(chosen, places, progress or quiet, say or _nobody, own)
+    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1)
+    found = run(chosen, paths, progress or quiet, say or _nobody, own)
+    if mteb_results:
+        from harness.mteb_bridge import write_results
+
+        data_sets = found.benchmark.data_sets
+        write_results(
+            Path(mteb_results), data_sets, found.stores, found.methods, chosen, paths.workers, progress or quiet
+        )
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
 

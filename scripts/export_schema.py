@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from harness.submissions.entry import FOLDER
 from harness.submissions.reference import json_schema, with_field_tables
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness import paper
 from harness.experiments import printed
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from harness.submissions import pinned
 from harness.submissions.entry import FOLDER, submission_path
 from harness.submissions.identity import with_id

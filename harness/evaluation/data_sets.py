@@ -6,7 +6,7 @@ Workers score pages of the next data set while this one is measured.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.benchmarks.data_set import DataSet
@@ -41,12 +41,10 @@ def evaluate_data_sets(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
-    meanwhile: Callable[[], None],
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 
-    `made_by` says of each method what its results are made of. `meanwhile` is done once the workers are at work, and
-    before any result is taken from them.
+    `made_by` says of each method what its results are made of.
     """
     plans = [
         plan
@@ -56,7 +54,6 @@ def evaluate_data_sets(
     plans.sort(key=lambda plan: -len(plan.job.store) * len(plan.job.queries))  # workers idle while the last is measured
     failures: dict[str, str] = {}
     with page_scores([plan.job for plan in plans], workers) as pages:
-        meanwhile()
         for plan in plans:
             failures = {**_evaluate(config, plan, pages, run, progress, made_by), **failures}
     return failures

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from harness.evaluation.methods import FULL
-from harness.evaluation.run_folder import HEADLINE
 from harness.metrics.ranking import TOP
+from harness.metrics.results_table import HEADLINE
 from harness.submissions import pinned
 from harness.submissions.finished_run import FinishedRun
 

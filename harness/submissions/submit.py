@@ -11,8 +11,8 @@ import pandas as pd
 
 from harness.evaluation.methods import FULL
 from harness.evaluation.results import Result
+from harness.files import checksum
 from harness.metrics.ranking import CUTOFFS
-from harness.store.format import checksum
 from harness.submissions import pinned
 from harness.submissions.described import backbone, code_of, environment, method
 from harness.submissions.finished_run import FinishedRun

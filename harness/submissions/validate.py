@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.files import file_checksum
 from harness.parquet import TableError
-from harness.store.format import file_checksum
 from harness.submissions import folder as tree
 from harness.submissions import peers as others
 from harness.submissions.check_kept import check_kept

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pydantic
 
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from harness.submissions import pinned
 from harness.submissions.entry import SubmissionError, read_submission, submission_path
 from harness.submissions.folder import ENDINGS, REMOVED, Removal, Removals, read_removals

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness import parquet
-from harness.store.format import checksum
+from harness.files import checksum
 from harness.submissions import rows
 from harness.submissions.identity import content_id
 from harness.submissions.problems import Problem

@@ -262,6 +262,7 @@ def _about(
         raise PruneBoardError(f"a batch holds at least one page, not {batch_size}")
     return {
         "checkpoint": backbone.card.checkpoint,
+        **_base(backbone),
         "device": str(getattr(backbone, "device", "unknown")),
         "attention": getattr(backbone, "attention_path", "not stated"),
         "pages": len(benchmark.page_ids),
@@ -269,6 +270,12 @@ def _about(
         "dropped_queries": benchmark.dropped_queries,
         "batch_size": batch_size or batch_size_for(backbone, lambda: read(0)[0]),
     }
+
+
+def _base(backbone: Backbone) -> dict[str, str]:
+    """The base model of an adapter, and its commit (or the hash of its files)."""
+    base = getattr(getattr(backbone, "checkpoint", None), "base", None)
+    return {} if base is None else {"base": f"{base.name}@{base.revision}"}
 
 
 def _word(text: str) -> str:

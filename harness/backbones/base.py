@@ -29,18 +29,36 @@ def choose_device(name: str | None) -> torch.device:
     """The device asked for, or the best there is."""
     if name is not None:
         try:
-            return torch.device(name)
+            device = torch.device(name)
         except RuntimeError as error:
             raise PruneBoardError(f"{name!r} is no device; use cuda, cuda:1, mps or cpu") from error
+        return _present(device)
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def choose_dtype(name: str | None, device: torch.device) -> torch.dtype:
-    """bfloat16 on a GPU; float32 on the CPU, where half-precision products are many times slower."""
+def _present(device: torch.device) -> torch.device:
+    """The device, if this machine and this build of torch have it."""
+    count = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}.get(device.type, 1)
+    if (device.index or 0) < count:
+        return device
+    if device.type == "cuda" and torch.version.cuda is None and torch.version.hip is None:
+        why = f"torch {torch.__version__} is a build for the CPU; install one for CUDA (https://pytorch.org)"
+    else:
+        why = f"torch sees {count} {device.type} device(s)" + (": is the driver running?" if count == 0 else "")
+    raise PruneBoardError(f"there is no device {str(device)!r} here: {why}. `--device cpu` works everywhere")
+
+
+def choose_dtype(name: str | None, device: torch.device, width: int) -> torch.dtype:
+    """bfloat16 on a GPU, and on a CPU with instructions for it if the layers are wide enough to gain by it.
+
+    On other CPUs half-precision products are many times slower than those in float32.
+    """
     if name is None:
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
+        native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        fast = device.type != "cpu" or (native and width > SMALL)
+        return torch.bfloat16 if fast else torch.float32
     if name not in DTYPES:
         raise PruneBoardError(f"{name!r} is no dtype for a backbone; use {', '.join(DTYPES)}")
     return DTYPES[name]
@@ -61,11 +79,12 @@ class EngineBackbone:
         """`known` is the card of one checkpoint, written down: if it is this one, nothing is loaded to find a store."""
         self.name, self.checkpoint, self.options = name, checkpoint, options
         self.device = choose_device(options.device)
-        self.dtype = choose_dtype(options.dtype, self.device)
         self.known: Card | None = None
         if known is not None and known.revision == checkpoint.identity and options.max_visual_tokens is None:
+            self.dtype = choose_dtype(options.dtype, self.device, width=0)  # a known one is small
             self.known = replace(known, checkpoint=checkpoint.name, dtype=self.dtype_name)
         else:
+            self.dtype = choose_dtype(options.dtype, self.device, self.text_config.hidden_size)
             _ = self.processor  # what is wrong with its files is said before any work
         if options.max_visual_tokens is not None:
             self.limit_visual_tokens(options.max_visual_tokens)
@@ -167,15 +186,18 @@ class EngineBackbone:
     def page_prompt(self) -> str:
         return self.processor.visual_prompt_prefix
 
-    @torch.inference_mode()
     def encode_pages(self, images: Sequence[Image.Image]) -> list[EncodedPage]:
-        inputs = self.page_inputs(images)
+        return self.encode_inputs(self.page_inputs(images))
+
+    @torch.inference_mode()
+    def encode_inputs(self, inputs: Any) -> list[EncodedPage]:
+        """Pages that `page_inputs` has made ready."""
         visual, valid = self.processor.get_image_mask(inputs).bool(), inputs["attention_mask"].bool()
         with capturing(visual.to(self.device), valid.to(self.device)) as recorder:
             vectors = self.model(**self._to_device(inputs)).float().cpu()
         signals = recorder.signals(self.text_config.num_hidden_layers)
         pages = []
-        for page in range(len(images)):
+        for page in range(len(visual)):
             grid, ink = self.grid_and_ink(inputs, page)
             pages.append(
                 EncodedPage(

@@ -65,6 +65,7 @@ class ColIdefics3Backbone(EngineBackbone):
 @backbone(
     "colsmol",
     checkpoint="vidore/colSmol-500M",
+    revision="1aa9325cba7ed2b3b9b97ede4d55026322504902",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     dim=128,
 )

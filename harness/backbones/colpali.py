@@ -84,6 +84,7 @@ def _colpali_class() -> Any:
 @backbone(
     "colpali",
     checkpoint="vidore/colpali-v1.3",
+    revision="1b5c8929330df1a66de441a9b5409a878f0de5b0",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=18,
     heads=8,

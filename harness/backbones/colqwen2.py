@@ -67,6 +67,7 @@ class ColQwen25Backbone(ColQwen2Backbone):
 @backbone(
     "colqwen2",
     checkpoint="vidore/colqwen2-v1.0",
+    revision="530094e83a40ca4edcb5c9e5ddfa61a4b5ea0d2f",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=28,
     heads=12,
@@ -79,6 +80,7 @@ def load_colqwen2(checkpoint: str, options: Options) -> ColQwen2Backbone:
 @backbone(
     "colqwen2.5",
     checkpoint="vidore/colqwen2.5-v0.2",
+    revision="6f6fcdfd1a114dfe365f529701b33d66b9349014",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=36,
     heads=16,

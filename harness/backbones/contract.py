@@ -98,6 +98,7 @@ def backbone(
     name: str,
     *,
     checkpoint: str,
+    revision: str | None = None,
     signals: tuple[str, ...],
     layers: int | None = None,
     heads: int | None = None,
@@ -106,12 +107,15 @@ def backbone(
 ) -> Callable[[Loader], Loader]:
     """Mark a loader as a backbone. The facts are those of the default checkpoint; a loaded `Card` states the real ones.
 
+    `revision` is the commit at which the default checkpoint is read; of another one the newest is, unless it is named.
+
     Give plain literals: `harness list backbones` reads them from the source without importing it.
     """
 
     def mark(loader: Loader) -> Loader:
         facts = {
             "checkpoint": checkpoint,
+            "revision": revision,
             "signals": signals,
             "layers": layers,
             "heads": heads,

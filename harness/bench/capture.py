@@ -191,7 +191,9 @@ def _free_memory(device: str) -> int:
         import torch
 
         return torch.cuda.mem_get_info(device)[0]
-    return int(_proc("/proc/meminfo", "MemAvailable") * 2**20)
+    from harness.backbones.batching import available_memory
+
+    return available_memory()
 
 
 def _resident_mb(field: str) -> float:

@@ -19,20 +19,13 @@ from harness.backbones.made_with import made_with
 from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
+from harness.cache import default_root as default_root
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
 from harness.store.reader import Store
 from harness.store.writer import SHARD_PAGES, StoreWriter
 from pruners.core.errors import PruneBoardError
-
-
-def default_root() -> Path:
-    """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache (`$XDG_CACHE_HOME`)."""
-    if chosen := os.environ.get("PRUNEBOARD_STORES"):
-        return Path(chosen)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")  # a relative one must be ignored, says the standard
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "pruneboard" / "stores"
 
 
 def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class ProbedByBase:
         on_device["pixel_values"] = on_device["pixel_values"].to(self.retriever.dtype)
         with capturing(visual.to(self.device), valid.to(self.device)) as recorder:
             self.model(**on_device, use_cache=False)
-        signals = recorder.signals(self.card.layers)
+        signals = recorder.signals(range(self.card.layers))
         for page, own in zip(pages, signals, strict=True):
             if own["indegree"].shape[1] != len(page.vectors):
                 raise PruneBoardError(

@@ -84,14 +84,21 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def rows_of_weight(checkpoint: Checkpoint, name: str) -> int:
-    """The rows of the first weight whose name ends so, from the headers of the files: nothing is loaded."""
+    """The rows of the first weight whose name ends so; there must be one."""
+    if (rows := find_rows(checkpoint, name)) is None:
+        raise CheckpointError(f"checkpoint {checkpoint.name!r} has no weight {name!r}; it is no multi-vector retriever")
+    return rows
+
+
+def find_rows(checkpoint: Checkpoint, name: str) -> int | None:
+    """The same, or None, from the headers of the files: nothing is loaded."""
     for source in (checkpoint, checkpoint.base):
         for path in sorted(source.folder.glob("*.safetensors")) if source else []:
             with safe_open(path, framework="np") as file:
                 for key in file.keys():  # noqa: SIM118 (not a dict)
                     if key.endswith(name):
                         return int(file.get_slice(key).get_shape()[0])
-    raise CheckpointError(f"checkpoint {checkpoint.name!r} has no weight {name!r}; it is no multi-vector retriever")
+    return None
 
 
 def _folder_of(name: str, revision: str | None) -> Path:

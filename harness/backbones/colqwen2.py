@@ -15,12 +15,12 @@ import torch
 from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import find_checkpoint
 from harness.backbones.contract import Options, backbone
-from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.ink import ink_of_flat_patches
 from pruners.core.errors import PruneBoardError
 
 
 class ColQwen2Backbone(EngineBackbone):
+    mteb_model = "vidore/colqwen2-v1.0"
     token_layout = "user turn, <|vision_start|>, N visual tokens row by row, <|vision_end|>, prompt; causal attention"
 
     @staticmethod
@@ -28,15 +28,6 @@ class ColQwen2Backbone(EngineBackbone):
         from colpali_engine.models import ColQwen2, ColQwen2Processor
 
         return ColQwen2, ColQwen2Processor
-
-    def config_class(self) -> Any:
-        return self.classes()[0].config_class
-
-    def load_model(self) -> Any:
-        return load_engine_model(self.classes()[0], self.checkpoint, self.dtype)
-
-    def load_processor(self) -> Any:
-        return self.classes()[1].from_pretrained(str(self.checkpoint.folder), local_files_only=True)
 
     def limit_visual_tokens(self, limit: int) -> None:
         images = self.processor.image_processor
@@ -57,6 +48,8 @@ class ColQwen2Backbone(EngineBackbone):
 
 
 class ColQwen25Backbone(ColQwen2Backbone):
+    mteb_model = "vidore/colqwen2.5-v0.2"
+
     @staticmethod
     def classes() -> tuple[Any, Any]:
         from colpali_engine.models import ColQwen2_5, ColQwen2_5_Processor

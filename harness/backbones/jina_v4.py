@@ -38,6 +38,7 @@ _LAYER = re.compile(r"layers\.\d+\.")
 class JinaV4Backbone(ColQwen25Backbone):
     projection = "multi_vector_projector.weight"
     query_suffix_tokens = 0
+    no_stock_path = "its own code, which MTEB runs, needs transformers < 5"
 
     def load_processor(self) -> Any:
         processor = super().load_processor()

@@ -58,6 +58,8 @@ def choose(selector: str) -> BackboneChoice:
         raise CatalogError(f"there is no backbone {name!r}; {hint}")
     checkpoint, revision = (right, None) if Path(right).exists() else _revision(right)
     facts = known[name].options
+    if not checkpoint and not facts["checkpoint"]:
+        raise CatalogError(f"{name} has no default checkpoint; name one: {name}=FOLDER or {name}=owner/name")
     if not checkpoint:
         return BackboneChoice(known[name], facts["checkpoint"], revision or facts.get("revision"))
     return BackboneChoice(known[name], checkpoint, revision)

@@ -104,7 +104,7 @@ class TextBackbone:
         valid = torch.ones_like(own)
         with capturing(own.to(self.device), valid.to(self.device)) as recorder:
             vectors = self._vectors(ids, valid)
-        signals = recorder.signals(self.config.num_hidden_layers)
+        signals = recorder.signals(range(self.config.num_hidden_layers))
         rows = range(len(pieces))
         return EncodedPage(
             vectors=vectors[taken],

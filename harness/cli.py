@@ -22,6 +22,7 @@ from harness.commands import (
     new_pruner,
     submit,
     validate,
+    verify_backbone,
 )
 from harness.console import people
 from pruners.core.errors import PruneBoardError
@@ -38,6 +39,7 @@ app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
 app.command()(leaderboard.leaderboard)

@@ -1,0 +1,186 @@
+"""A page view as a figure for a paper: PNG and SVG, the same bytes for the same page."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+from harness.why.page_view import Cell, PageView
+from harness.why.shapes import areas, lost_colour, moves, numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+PANEL = 2.1
+"""Inches of a panel's width."""
+BEFORE, AFTER, STAYS = "#e69f00", "#0072b2", "#009e73"
+HEAT = "magma"
+LAYER_PIXELS = 220
+"""Of a heat map's longer side: it has a colour a patch."""
+
+
+def picture(view: PageView, kind: str) -> bytes:
+    """The figure as `png` or `svg`."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from harness.experiments.figures import STYLE
+
+    with matplotlib.rc_context({**STYLE, "axes.grid": False}):
+        figure = Figure(layout="constrained")
+        draw(figure, view)
+        data = io.BytesIO()
+        bare = {"Date": None} if kind == "svg" else {"Software": None}
+        figure.savefig(data, format=kind, dpi=150, metadata=bare)
+    return data.getvalue()
+
+
+def draw(figure: Figure, view: PageView) -> None:
+    """Fill a figure, and size it by what there is."""
+    rows = _panels(view)
+    width, height = view.canvas.size
+    across = 1 + len(rows[0])
+    panel = PANEL * height / width + 0.42
+    strip = _strip_height(view) if view.layers else 0.0
+    words = 0.34 + 0.16 * len(_token_lines(view, across)) if view.query else 0.0
+    figure.set_size_inches(PANEL * across + 0.3, panel * len(rows) + strip + words + 0.35)
+    shares = [share for share in (panel * len(rows), strip, words) if share]
+    parts = figure.subfigures(len(shares), 1, height_ratios=shares, squeeze=False)[:, 0]
+    grid = parts[0].subplots(len(rows), across, squeeze=False)
+    for axes in grid.ravel():
+        axes.axis("off")
+    grid[0, 0].imshow(view.canvas.image, interpolation="antialiased")
+    grid[0, 0].set_title(f"page\n{len(view.canvas.boxes)} vectors", fontsize=8)
+    for axes, cell in zip(grid[:, 1:].ravel(), (cell for row in rows for cell in row), strict=True):
+        axes.imshow(view.canvas.image, interpolation="antialiased")
+        told = f"{cell.method} at {100 * cell.budget:.3g} %\n{len(cell.kept)} vectors"
+        axes.set_title(told, fontsize=8, parse_math=False)
+        _overlay(axes, view, cell)
+    if view.layers:
+        draw_layers(parts[1], view)
+    if view.query:
+        _words(parts[-1], view, across)
+    title = f"{view.data_set}, page {view.page_id}"
+    figure.suptitle(title, fontsize=9, fontweight="bold", parse_math=False)
+
+
+def _panels(view: PageView) -> list[list[Cell]]:
+    """Methods below each other and budgets as columns; methods at one budget stand beside each other."""
+    if len(view.rows[0]) == 1:
+        return [[row[0] for row in view.rows]]
+    return [list(row) for row in view.rows]
+
+
+def _overlay(axes: Axes, view: PageView, cell: Cell) -> None:
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    for area in areas(view.canvas, cell.kept):
+        boxes = [Rectangle((left, top), right - left, bottom - top) for left, top, right, bottom in area.boxes]
+        axes.add_collection(PatchCollection(boxes, facecolor=area.colour, alpha=area.opacity, linewidth=0))
+    for number in numbers(view.canvas, cell.kept):
+        axes.text(number.x, number.y, number.text, fontsize=5, ha="center", va="center", color="black", clip_on=True)
+    for move in moves(view.canvas, cell):
+        if move.before and move.after and not move.stays:
+            xs, ys = zip(move.before, move.after, strict=True)
+            axes.plot(xs, ys, color=BEFORE, linewidth=0.6 + 2 * min(1.0, max(0.0, move.lost)), alpha=0.9)
+        if move.before:
+            colour = STAYS if move.stays else BEFORE
+            axes.plot(*move.before, marker="o", markersize=5, markerfacecolor="none", color=colour)
+        if move.after and not move.stays:
+            axes.plot(*move.after, marker="o", markersize=3.5, color=AFTER)
+
+
+def draw_layers(part: SubFigure | Figure, view: PageView) -> None:
+    """A heat map a layer and signal; the layers of the window are framed."""
+    assert view.layers is not None
+    signals, window = view.layers.signals, view.layers.window
+    across = max(signal.shape[0] for signal in signals.values())
+    grid = part.subplots(len(signals), across, squeeze=False)
+    for r, (name, signal) in enumerate(signals.items()):
+        stop = (window.stop or signal.shape[0]) if window else 0
+        for layer in range(across):
+            axes = grid[r, layer]
+            axes.set(xticks=[], yticks=[])
+            if layer >= signal.shape[0]:
+                axes.axis("off")
+                continue
+            axes.imshow(heat(view, signal[layer].numpy()), interpolation="nearest")
+            inside = window is not None and window.start <= layer < stop
+            for spine in axes.spines.values():
+                spine.set(visible=True, color=BEFORE if inside else "0.7", linewidth=2.5 if inside else 0.5)
+            if r == 0:
+                axes.set_title(str(layer), fontsize=7, color="#b06a00" if inside else "black")
+        grid[r, 0].set_ylabel(name, fontsize=7)
+    framed = f"; framed: window {window}" if window else ""
+    part.supxlabel(f"decoder layer, each on its own scale{framed}", fontsize=7)
+
+
+def heat(view: PageView, values: np.ndarray) -> Image.Image:
+    """A value a patch as colours, from the lowest of them to the highest."""
+    import matplotlib
+
+    width, height = view.canvas.size
+    scale = min(1.0, LAYER_PIXELS / max(width, height))
+    low, high = float(values.min()), float(values.max())
+    share = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    colours = matplotlib.colormaps[HEAT](share)[:, :3]
+    pixels = np.full((max(1, round(height * scale)), max(1, round(width * scale)), 3), 255, np.uint8)
+    for (left, top, right, bottom), colour in zip(
+        (view.canvas.boxes * scale).round().astype(int), colours, strict=True
+    ):
+        pixels[top : max(bottom, top + 1), left : max(right, left + 1)] = (255 * colour).round()
+    return Image.fromarray(pixels)
+
+
+def _strip_height(view: PageView) -> float:
+    assert view.layers is not None
+    across = max(signal.shape[0] for signal in view.layers.signals.values())
+    columns = 1 + len(_panels(view)[0])
+    width, height = view.canvas.size
+    return len(view.layers.signals) * (PANEL * columns / across * height / width + 0.12) + 0.45
+
+
+def _token_lines(view: PageView, across: int) -> list[list[tuple[str, float, bool]]]:
+    """Tokens with the similarity that they lost in the first cell, as many in a line as there is room for."""
+    assert view.query is not None
+    hits = view.cells[0].hits
+    assert hits is not None
+    lines: list[list[tuple[str, float, bool]]] = [[]]
+    room, used = 17 * across, 0
+    for token, lost in zip(view.query.tokens, hits.lost, strict=True):
+        length = len(token.text) + 7
+        if used + length > room and lines[-1]:
+            lines.append([])
+            used = 0
+        lines[-1].append((token.text, float(lost), token.template))
+        used += length
+    return lines
+
+
+def _words(part: SubFigure, view: PageView, across: int) -> None:
+    """Below the page: the query's tokens, shaded by the similarity that they lost."""
+    cell = view.cells[0]
+    lines = _token_lines(view, across)
+    axes = part.subplots()
+    axes.axis("off")
+    axes.set(xlim=(0, 17 * across), ylim=(len(lines) + 1, 0))
+    axes.text(
+        0,
+        0.5,
+        f"similarity lost by each query token, {cell.method} at {100 * cell.budget:.3g} %:",
+        fontsize=7,
+        parse_math=False,
+    )
+    for y, line in enumerate(lines):
+        x = 0.0
+        for text, lost, template in line:
+            colour, strength = lost_colour(lost)
+            box = {"facecolor": colour, "alpha": 0.75 * strength, "linewidth": 0, "pad": 1.5}
+            shade = "0.5" if template else "black"
+            axes.text(x, y + 1.5, f"{text} {-lost:+.2f}", fontsize=7, bbox=box, color=shade, parse_math=False)
+            x += len(text) + 7

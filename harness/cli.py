@@ -17,11 +17,13 @@ from harness.commands import (
     encode,
     evaluate,
     experiment,
+    explain,
     import_,
     import_vectors,
     leaderboard,
     listing,
     new_pruner,
+    show,
     submit,
     validate,
 )
@@ -34,6 +36,8 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(explain.explain)
+app.command()(show.show)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)

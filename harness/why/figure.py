@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from harness.why.page_view import Cell, PageView
-from harness.why.shapes import areas, lost_colour, moves, numbers
+from harness.why.shapes import areas, lost_colour, moves, numbers, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,10 @@ PANEL = 2.1
 """Inches of a panel's width."""
 BEFORE, AFTER, STAYS = "#e69f00", "#0072b2", "#009e73"
 HEAT = "magma"
+TOLD = 0.005
+"""Similarity below which a token of the template is not worth a word."""
+ROOM = 19
+"""Letters that find room below a panel."""
 LAYER_PIXELS = 220
 """Of a heat map's longer side: it has a colour a patch."""
 
@@ -85,6 +89,8 @@ def _overlay(axes: Axes, view: PageView, cell: Cell) -> None:
     for number in numbers(view.canvas, cell.kept):
         axes.text(number.x, number.y, number.text, fontsize=5, ha="center", va="center", color="black", clip_on=True)
     for move in moves(view.canvas, cell):
+        if view.query and view.query.tokens[move.token].template and abs(move.lost) < TOLD:
+            continue
         if move.before and move.after and not move.stays:
             xs, ys = zip(move.before, move.after, strict=True)
             axes.plot(xs, ys, color=BEFORE, linewidth=0.6 + 2 * min(1.0, max(0.0, move.lost)), alpha=0.9)
@@ -145,42 +151,48 @@ def _strip_height(view: PageView) -> float:
     return len(view.layers.signals) * (PANEL * columns / across * height / width + 0.12) + 0.45
 
 
-def _token_lines(view: PageView, across: int) -> list[list[tuple[str, float, bool]]]:
-    """Tokens with the similarity that they lost in the first cell, as many in a line as there is room for."""
+def _token_lines(view: PageView, across: int) -> list[list[tuple[str, float | None]]]:
+    """Of each method a line that names it, and its tokens with what they lost at the first budget; long lines wrap.
+
+    Tokens of the template are left out where they lost nothing.
+    """
     assert view.query is not None
-    hits = view.cells[0].hits
-    assert hits is not None
-    lines: list[list[tuple[str, float, bool]]] = [[]]
-    room, used = 17 * across, 0
-    for token, lost in zip(view.query.tokens, hits.lost, strict=True):
-        length = len(token.text) + 7
-        if used + length > room and lines[-1]:
-            lines.append([])
-            used = 0
-        lines[-1].append((token.text, float(lost), token.template))
-        used += length
+    lines: list[list[tuple[str, float | None]]] = []
+    for row in view.rows:
+        hits = row[0].hits
+        assert hits is not None
+        lines.append([(f"{row[0].method} at {100 * row[0].budget:.3g} %", None)])
+        used = _width(lines[-1][0])
+        for token, lost in zip(view.query.tokens, hits.lost, strict=True):
+            if token.template and abs(lost) < TOLD:
+                continue
+            word = token.text, float(lost)
+            if used + _width(word) > ROOM * across:
+                lines.append([])
+                used = 0.0
+            lines[-1].append(word)
+            used += _width(word)
     return lines
+
+
+def _width(word: tuple[str, float | None]) -> float:
+    return len(word[0]) + (2 if word[1] is None else 7)
 
 
 def _words(part: SubFigure, view: PageView, across: int) -> None:
     """Below the page: the query's tokens, shaded by the similarity that they lost."""
-    cell = view.cells[0]
+    assert view.query is not None
     lines = _token_lines(view, across)
     axes = part.subplots()
     axes.axis("off")
-    axes.set(xlim=(0, 17 * across), ylim=(len(lines) + 1, 0))
-    axes.text(
-        0,
-        0.5,
-        f"similarity lost by each query token, {cell.method} at {100 * cell.budget:.3g} %:",
-        fontsize=7,
-        parse_math=False,
-    )
+    axes.set(xlim=(0, ROOM * across), ylim=(len(lines) + 1, 0))
+    axes.text(0, 0.5, f"similarity lost by the tokens of “{view.query.text}”", fontsize=7, parse_math=False)
     for y, line in enumerate(lines):
         x = 0.0
-        for text, lost, template in line:
-            colour, strength = lost_colour(lost)
+        for text, lost in line:
+            colour, strength = lost_colour(lost or 0.0)
             box = {"facecolor": colour, "alpha": 0.75 * strength, "linewidth": 0, "pad": 1.5}
-            shade = "0.5" if template else "black"
-            axes.text(x, y + 1.5, f"{text} {-lost:+.2f}", fontsize=7, bbox=box, color=shade, parse_math=False)
-            x += len(text) + 7
+            bold = "bold" if lost is None else "normal"
+            shown = text if lost is None else f"{text} {signed(-lost)}"
+            axes.text(x, y + 1.5, shown, fontsize=7, bbox=box, fontweight=bold, parse_math=False)
+            x += _width((text, lost))

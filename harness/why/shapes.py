@@ -13,7 +13,7 @@ from harness.why.hits import NOWHERE, Hits
 from harness.why.kept import MERGED, Kept
 from harness.why.page_view import Cell
 
-DIM, DIM_OPACITY = "#1b2230", 0.72
+DIM, DIM_OPACITY = "#1b2230", 0.66
 MERGED_OPACITY = 0.42
 GOLDEN = 0.618034
 """Steps of the colour wheel after which neighbours differ most."""
@@ -106,6 +106,11 @@ def group_colour(vector: int) -> str:
 def lost_colour(share: float) -> tuple[str, float]:
     """A token's shade, and how strong it is: orange where similarity was lost, blue where it was won."""
     return ("#d55e00" if share > 0 else "#0072b2"), min(1.0, abs(share))
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference, with a true minus sign."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def _centres(boxes: np.ndarray) -> np.ndarray:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.backbones import registry
 from harness.backbones.contract import Options
@@ -15,17 +15,20 @@ from harness.benchmarks.data_set import DataSet
 from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import store_folder
 from harness.evaluation.config import Config
-from harness.evaluation.methods import Method, choose_methods
+from harness.evaluation.methods import choose_methods
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import NATIVE
 from harness.progress import Progress
 from harness.store.format import MANIFEST, read_manifest
 from harness.store.reader import Store
-from harness.why.kept import kept_at
+from harness.why.kept import Kept, kept_at
 from harness.why.page_view import Layers, PageView, Query, cell_of
 from harness.why.pages import Pages
-from pruners import Pruner, Window
+from pruners import Page, Pruner, Window, require
 from pruners.core.errors import PruneBoardError
+
+if TYPE_CHECKING:
+    from harness.runs.results import Results
 
 USUAL = ("sap", "eos", "kmeans", "random")
 """Shown if no method is named: two that read attention, one that merges, and chance."""
@@ -43,7 +46,6 @@ class Asked:
     query: str | None = None
     """The id of a query, or the text of one's own."""
     layers: bool = False
-    trial: int = 0
 
 
 def show_page(
@@ -66,45 +68,70 @@ def show_page(
     given = [text for text in config.pruners if text not in map(str, own)]
     methods = choose_methods(given, None, own)
     for method in methods:
-        _require(method, page)
+        require(method.pruner, page.available, f"page {page_id!r}")
     setting = Setting(config, benchmark, backbone, stores, 1, progress, say)
     require_calibration(setting, methods)
     with tempfile.TemporaryDirectory() as scratch:  # the record of a calibration goes with a run, and this is none
         ready = calibrated(setting, {}, methods, RunFolder(Path(scratch)))
     if failed := [method.failure for method in ready if method.failure is not None]:
         raise PruneBoardError(failed[0])
-    pruners = {method.text: method.pruner for method in ready}
-    return view_of(pages, page_id, pruners, config.budgets, config.seed, asked)
+    gold = [pages.query_vectors(query) for query in pages.gold_queries(page_id)]
+    kept = {m.text: kept_at(m.pruner, page, config.budgets, seed=config.seed, gold=gold) for m in ready}
+    return view_of(pages, page_id, kept, config.budgets, _window([m.pruner for m in ready]), asked)
+
+
+def show_recorded(
+    asked: Asked, results: Results, stores: Path, methods: Sequence[str], budgets: Sequence[float]
+) -> PageView:
+    """A page of a run, with its methods as they were measured; what they keep is compared with what it recorded."""
+    from harness.why.record import open_record
+
+    record = open_record(results, stores)
+    if not record.pages:
+        raise PruneBoardError(f"no page of {results.folder} can be drawn: {'; '.join(record.missing)}")
+    data_sets = tuple(pages.data_set for pages in record.pages.values())
+    data_set, page_id = find_page(Benchmark(results.config.benchmark, data_sets), asked)
+    known = [m.text for m in results._measured if not (m.own_threshold or m.partner_of)]
+    chosen = list(methods) or [text for text in USUAL if text in known] or known[:4]
+    if unknown := [budget for budget in budgets if budget not in record.budgets]:
+        there = ", ".join(f"{b:g}" for b in record.budgets)
+        raise PruneBoardError(f"{results.folder} was not measured at a budget of {unknown[0]:g}; its are {there}")
+    shown = tuple(budgets) or record.budgets
+    for text in chosen:
+        if results._find(text).text not in known:
+            raise PruneBoardError(f"{text} has a budget of its own; name a method at the run's budgets")
+    pages = record.pages[data_set.name]
+    index = pages.index(page_id)
+    kept = {text: [record.kept(data_set.name, text, index, budget) for budget in shown] for text in chosen}
+    return view_of(pages, page_id, kept, shown, _window([results.method(text) for text in chosen]), asked)
 
 
 def view_of(
     pages: Pages,
     page_id: str,
-    pruners: dict[str, Pruner],
+    kept: Mapping[str, Sequence[Kept]],
     budgets: Sequence[float],
-    seed: int,
+    window: Window | None,
     asked: Asked,
-    shown: Sequence[float] | None = None,
 ) -> PageView:
-    """A page pruned by ready methods at `budgets`, of which some are `shown`."""
+    """What methods kept of a page at `budgets`, as it is drawn."""
     index = pages.index(page_id)
     page, prompt = pages.page(index), pages.prompt(index)
     query = find_query(pages, asked.query)
-    gold = [pages.query_vectors(q) for q in pages.gold_queries(page_id)]
-    columns = [i for i, budget in enumerate(budgets) if shown is None or budget in shown]
-    rows = []
-    for text, pruner in pruners.items():
-        kept = kept_at(pruner, page, budgets, seed=seed, trial=asked.trial, gold=gold)
-        rows.append([cell_of(text, budgets[i], kept[i], page.vectors, query, prompt) for i in columns])
-    layers = None
-    if asked.layers:
-        signals = {name: page.signals[name] for name in LAYERED if name in page.signals}
-        if not signals:
-            has = ", ".join(page.signals) or "none"
-            raise PruneBoardError(f"page {page_id!r} has no attention by layer to show (its signals: {has})")
-        layers = Layers(signals, next((w for p in pruners.values() if (w := window_of(p))), None))
-    canvas = pages.canvas(index, page, LONGEST)
-    return PageView(page_id, pages.data_set.name, canvas, rows, query, layers)
+    rows = [
+        [cell_of(text, budget, each, page.vectors, query, prompt) for budget, each in zip(budgets, left, strict=True)]
+        for text, left in kept.items()
+    ]
+    layers = _layers(page, window) if asked.layers else None
+    return PageView(page_id, pages.data_set.name, pages.canvas(index, page, LONGEST), rows, query, layers)
+
+
+def _layers(page: Page, window: Window | None) -> Layers:
+    signals = {name: page.signals[name] for name in LAYERED if name in page.signals}
+    if not signals:
+        has = ", ".join(page.signals) or "none"
+        raise PruneBoardError(f"page {page.id!r} has no attention by layer to show (its signals: {has})")
+    return Layers(signals, window)
 
 
 def find_page(benchmark: Benchmark, asked: Asked) -> tuple[DataSet, str]:
@@ -149,10 +176,8 @@ def window_of(pruner: Pruner) -> Window | None:
     return next((found for part in pruner.parts() if (found := window_of(part))), None)
 
 
-def _require(method: Method, page: Any) -> None:
-    from pruners import require
-
-    require(method.pruner, page.available, f"page {page.id!r}")
+def _window(pruners: Sequence[Pruner]) -> Window | None:
+    return next((window for pruner in pruners if (window := window_of(pruner))), None)
 
 
 def _several(what: str, name: str, sets: Sequence[DataSet]) -> PruneBoardError:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
+from harness.why.kept import MERGED
 from harness.why.page_view import Cell, PageView
-from harness.why.shapes import areas, lost_colour, moves, numbers, signed
+from harness.why.shapes import areas, group_colour, lost_colour, moves, numbers, signed
+from harness.why.tokens import runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 PANEL = 2.1
 """Inches of a panel's width."""
 BEFORE, AFTER, STAYS = "#e69f00", "#0072b2", "#009e73"
-HEAT = "magma"
+HEAT, HOTTEST = "magma", "#fcfdbf"
 TOLD = 0.005
 """Similarity below which a token of the template is not worth a word."""
 ROOM = 19
@@ -46,30 +48,73 @@ def picture(view: PageView, kind: str) -> bytes:
 def draw(figure: Figure, view: PageView) -> None:
     """Fill a figure, and size it by what there is."""
     rows = _panels(view)
-    width, height = view.canvas.size
     across = 1 + len(rows[0])
-    panel = PANEL * height / width + 0.42
+    pages = panels_height(view)
     strip = _strip_height(view) if view.layers else 0.0
     words = 0.34 + 0.16 * len(_token_lines(view, across)) if view.query else 0.0
-    figure.set_size_inches(PANEL * across + 0.3, panel * len(rows) + strip + words + 0.35)
-    shares = [share for share in (panel * len(rows), strip, words) if share]
+    figure.set_size_inches(PANEL * across + 0.3, pages + strip + words + 0.35)
+    shares = [share for share in (pages, strip, words) if share]
     parts = figure.subfigures(len(shares), 1, height_ratios=shares, squeeze=False)[:, 0]
-    grid = parts[0].subplots(len(rows), across, squeeze=False)
-    for axes in grid.ravel():
-        axes.axis("off")
-    grid[0, 0].imshow(view.canvas.image, interpolation="antialiased")
-    grid[0, 0].set_title(f"page\n{len(view.canvas.boxes)} vectors", fontsize=8)
-    for axes, cell in zip(grid[:, 1:].ravel(), (cell for row in rows for cell in row), strict=True):
-        axes.imshow(view.canvas.image, interpolation="antialiased")
-        told = f"{cell.method} at {100 * cell.budget:.3g} %\n{len(cell.kept)} vectors"
-        axes.set_title(told, fontsize=8, parse_math=False)
-        _overlay(axes, view, cell)
+    draw_panels(parts[0], view)
     if view.layers:
-        draw_layers(parts[1], view)
+        across_layers = max(signal.shape[0] for signal in view.layers.signals.values())
+        draw_layers(parts[1], parts[1].subplots(len(view.layers.signals), across_layers, squeeze=False), view)
     if view.query:
         _words(parts[-1], view, across)
     title = f"{view.data_set}, page {view.page_id}"
     figure.suptitle(title, fontsize=9, fontweight="bold", parse_math=False)
+
+
+def panels_height(view: PageView) -> float:
+    """Inches that the panels of a view need."""
+    width, height = view.canvas.size
+    return len(_panels(view)) * (PANEL * height / width + 0.5) + 0.35
+
+
+def draw_panels(part: Figure | SubFigure, view: PageView) -> None:
+    """The page, and beside it what each method keeps at each budget."""
+    rows = _panels(view)
+    grid = part.subplots(len(rows), 1 + len(rows[0]), squeeze=False)
+    _page_on(grid[0, 0], view, "page", f"{len(view.canvas.boxes)} vectors")
+    grid[0, 0].set_ylabel(f"page {view.page_id}", fontsize=8, parse_math=False)
+    for axes in grid[1:, 0]:
+        axes.remove()
+    for axes, cell in zip(grid[:, 1:].ravel(), (cell for row in rows for cell in row), strict=True):
+        _page_on(axes, view, f"{cell.method} at {100 * cell.budget:.3g} %", f"{len(cell.kept)} vectors")
+        _overlay(axes, view, cell)
+    _legend(part, view)
+
+
+def _page_on(axes: Axes, view: PageView, title: str, below: str) -> None:
+    width, height = view.canvas.size
+    axes.imshow(view.canvas.image, interpolation="antialiased", extent=(0, width, height, 0))
+    axes.autoscale(False)  # what is drawn on the page does not make room around it
+    axes.set(xticks=[], yticks=[])
+    axes.set_title(title, fontsize=8, parse_math=False)
+    axes.set_xlabel(below, fontsize=7)
+    for spine in axes.spines.values():
+        spine.set(visible=True, color="0.7", linewidth=0.5)
+
+
+def _legend(part: Figure | SubFigure, view: PageView) -> None:
+    """What is on the panels, and nothing else."""
+    from matplotlib.artist import Artist
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    kinds = {cell.kept.kind for cell in view.cells}
+    entries: dict[str, Artist] = {}
+    if any((cell.kept.labels < 0).any() for cell in view.cells):
+        entries["kept"] = Patch(facecolor="white", edgecolor="0.4")
+        entries["dropped"] = Patch(facecolor="#6a6f78")
+    if MERGED in kinds:
+        entries["a colour: merged into one vector, with its size"] = Patch(facecolor=group_colour(1), alpha=0.5)
+    if view.query:
+        ring: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5}
+        entries["best match on the whole page"] = Line2D([], [], color=BEFORE, markerfacecolor="none", **ring)
+        entries["of what is left"] = Line2D([], [], color=AFTER, **ring)
+        entries["the same"] = Line2D([], [], color=STAYS, markerfacecolor="none", **ring)
+    part.legend(entries.values(), entries, loc="outside lower center", ncols=3, frameon=False, fontsize=7)
 
 
 def _panels(view: PageView) -> list[list[Cell]]:
@@ -101,29 +146,29 @@ def _overlay(axes: Axes, view: PageView, cell: Cell) -> None:
             axes.plot(*move.after, marker="o", markersize=3.5, color=AFTER)
 
 
-def draw_layers(part: SubFigure | Figure, view: PageView) -> None:
-    """A heat map a layer and signal; the layers of the window are framed."""
+def draw_layers(part: Figure | SubFigure, grid: np.ndarray, view: PageView) -> None:
+    """A heat map a layer and signal, on axes `grid [signals, layers]`; the layers of the window are framed."""
+    from matplotlib.patches import Patch
+
     assert view.layers is not None
-    signals, window = view.layers.signals, view.layers.window
-    across = max(signal.shape[0] for signal in signals.values())
-    grid = part.subplots(len(signals), across, squeeze=False)
-    for r, (name, signal) in enumerate(signals.items()):
+    window = view.layers.window
+    for row, (name, signal) in zip(grid, view.layers.signals.items(), strict=True):
         stop = (window.stop or signal.shape[0]) if window else 0
-        for layer in range(across):
-            axes = grid[r, layer]
-            axes.set(xticks=[], yticks=[])
+        for layer, axes in enumerate(row):
             if layer >= signal.shape[0]:
-                axes.axis("off")
+                axes.remove()
                 continue
-            axes.imshow(heat(view, signal[layer].numpy()), interpolation="nearest")
             inside = window is not None and window.start <= layer < stop
+            axes.imshow(heat(view, signal[layer].numpy()), interpolation="nearest")
+            axes.set(xticks=[], yticks=[])
+            axes.set_xlabel(str(layer), fontsize=7, color="#b06a00" if inside else "black")
             for spine in axes.spines.values():
                 spine.set(visible=True, color=BEFORE if inside else "0.7", linewidth=2.5 if inside else 0.5)
-            if r == 0:
-                axes.set_title(str(layer), fontsize=7, color="#b06a00" if inside else "black")
-        grid[r, 0].set_ylabel(name, fontsize=7)
-    framed = f"; framed: window {window}" if window else ""
-    part.supxlabel(f"decoder layer, each on its own scale{framed}", fontsize=7)
+        row[0].set_ylabel(name, fontsize=7)
+    entries = [Patch(facecolor=HOTTEST, label="most attention in the layer")]
+    if window:
+        entries.append(Patch(facecolor="none", edgecolor=BEFORE, linewidth=2, label=f"window: layers {window}"))
+    part.legend(handles=entries, loc="outside lower center", ncols=2, frameon=False, fontsize=7)
 
 
 def heat(view: PageView, values: np.ndarray) -> Image.Image:
@@ -148,7 +193,7 @@ def _strip_height(view: PageView) -> float:
     across = max(signal.shape[0] for signal in view.layers.signals.values())
     columns = 1 + len(_panels(view)[0])
     width, height = view.canvas.size
-    return len(view.layers.signals) * (PANEL * columns / across * height / width + 0.12) + 0.45
+    return len(view.layers.signals) * (PANEL * columns / across * height / width + 0.2) + 0.45
 
 
 def _token_lines(view: PageView, across: int) -> list[list[tuple[str, float | None]]]:
@@ -163,10 +208,10 @@ def _token_lines(view: PageView, across: int) -> list[list[tuple[str, float | No
         assert hits is not None
         lines.append([(f"{row[0].method} at {100 * row[0].budget:.3g} %", None)])
         used = _width(lines[-1][0])
-        for token, lost in zip(view.query.tokens, hits.lost, strict=True):
+        for _, token, lost, count in runs(list(zip(view.query.tokens, hits.lost.tolist(), strict=True))):
             if token.template and abs(lost) < TOLD:
                 continue
-            word = token.text, float(lost)
+            word: tuple[str, float | None] = token.text + (f" ×{count}" if count > 1 else ""), lost
             if used + _width(word) > ROOM * across:
                 lines.append([])
                 used = 0.0
@@ -183,10 +228,12 @@ def _words(part: SubFigure, view: PageView, across: int) -> None:
     """Below the page: the query's tokens, shaded by the similarity that they lost."""
     assert view.query is not None
     lines = _token_lines(view, across)
-    axes = part.subplots()
-    axes.axis("off")
-    axes.set(xlim=(0, ROOM * across), ylim=(len(lines) + 1, 0))
-    axes.text(0, 0.5, f"similarity lost by the tokens of “{view.query.text}”", fontsize=7, parse_math=False)
+    down = len(lines) + 1
+
+    def write(x: float, y: float, text: str, **look: Any) -> None:
+        part.text(0.01 + 0.98 * x / (ROOM * across), 1 - (y + 0.5) / down, text, fontsize=7, parse_math=False, **look)
+
+    write(0, 0, f"similarity lost by the tokens of “{view.query.text}”")
     for y, line in enumerate(lines):
         x = 0.0
         for text, lost in line:
@@ -194,5 +241,5 @@ def _words(part: SubFigure, view: PageView, across: int) -> None:
             box = {"facecolor": colour, "alpha": 0.75 * strength, "linewidth": 0, "pad": 1.5}
             bold = "bold" if lost is None else "normal"
             shown = text if lost is None else f"{text} {signed(-lost)}"
-            axes.text(x, y + 1.5, shown, fontsize=7, bbox=box, fontweight=bold, parse_math=False)
+            write(x, y + 1, shown, bbox=box, fontweight=bold)
             x += _width((text, lost))

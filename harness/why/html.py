@@ -20,7 +20,7 @@ from PIL import Image
 
 from harness.why.page_view import Cell, PageView
 from harness.why.shapes import areas, lost_colour, moves, numbers, signed
-from harness.why.tokens import Token
+from harness.why.tokens import runs
 
 if TYPE_CHECKING:
     from harness.why.explain import Explanation
@@ -102,18 +102,6 @@ def _shared() -> dict[str, Any]:
         "told": told,
         "runs": runs,
     }
-
-
-def runs(pairs: Sequence[tuple[Token, float]]) -> list[tuple[int, Token, float, int]]:
-    """Tokens, each with its place, what it lost and how often it comes: equal ones of the template in a row are one."""
-    found: list[tuple[int, Token, float, int]] = []
-    for place, (token, lost) in enumerate(pairs):
-        if found and token.template and found[-1][1] == token:
-            first, _, sum_lost, count = found[-1]
-            found[-1] = (first, token, sum_lost + lost, count + 1)
-        else:
-            found.append((place, token, float(lost), 1))
-    return found
 
 
 def path(boxes: Sequence[tuple[float, float, float, float]]) -> str:

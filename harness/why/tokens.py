@@ -51,6 +51,18 @@ def numbered(count: int) -> list[Token]:
     return [Token(f"token {i + 1}") for i in range(count)]
 
 
+def runs(pairs: Sequence[tuple[Token, float]]) -> list[tuple[int, Token, float, int]]:
+    """Tokens, each with its place, what it lost and how often it comes: equal ones of the template in a row are one."""
+    found: list[tuple[int, Token, float, int]] = []
+    for place, (token, lost) in enumerate(pairs):
+        if found and token.template and found[-1][1] == token:
+            first, _, sum_lost, count = found[-1]
+            found[-1] = (first, token, sum_lost + lost, count + 1)
+        else:
+            found.append((place, token, float(lost), 1))
+    return found
+
+
 def page_spans(backbone: Any, text: str, count: int) -> list[Span]:
     """Where the tokens of a page's text lie in it: those that are vectors, in their order."""
     from harness.backbones.text_encoder import TextBackbone

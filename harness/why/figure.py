@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PANEL = 2.1
 """Inches of a panel's width."""
 BEFORE, AFTER, STAYS = "#e69f00", "#0072b2", "#009e73"
+LONGEST_LABEL = 24
 HEAT, HOTTEST = "magma", "#fcfdbf"
 TOLD = 0.005
 """Similarity below which a token of the template is not worth a word."""
@@ -29,8 +30,8 @@ LAYER_PIXELS = 220
 """Of a heat map's longer side: it has a colour a patch."""
 
 
-def picture(view: PageView, kind: str) -> bytes:
-    """The figure as `png` or `svg`."""
+def picture(view: PageView, kind: str, words: bool = True) -> bytes:
+    """The figure as `png` or `svg`, with what the query's tokens lost in words below."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -38,28 +39,29 @@ def picture(view: PageView, kind: str) -> bytes:
 
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
         figure = Figure(layout="constrained")
-        draw(figure, view)
+        draw(figure, view, words)
         data = io.BytesIO()
         bare = {"Date": None} if kind == "svg" else {"Software": None}
         figure.savefig(data, format=kind, dpi=150, metadata=bare)
     return data.getvalue()
 
 
-def draw(figure: Figure, view: PageView) -> None:
+def draw(figure: Figure, view: PageView, tell: bool = True) -> None:
     """Fill a figure, and size it by what there is."""
     rows = _panels(view)
     across = 1 + len(rows[0])
     pages = panels_height(view)
     strip = _strip_height(view) if view.layers else 0.0
-    words = 0.34 + 0.16 * len(_token_lines(view, across)) if view.query else 0.0
+    words = 0.34 + 0.16 * len(_token_lines(view, across)) if view.query and tell else 0.0
     figure.set_size_inches(PANEL * across + 0.3, pages + strip + words + 0.35)
     shares = [share for share in (pages, strip, words) if share]
     parts = figure.subfigures(len(shares), 1, height_ratios=shares, squeeze=False)[:, 0]
     draw_panels(parts[0], view)
     if view.layers:
         across_layers = max(signal.shape[0] for signal in view.layers.signals.values())
-        draw_layers(parts[1], parts[1].subplots(len(view.layers.signals), across_layers, squeeze=False), view)
-    if view.query:
+        draw_layers(parts[1].subplots(len(view.layers.signals), across_layers, squeeze=False), view)
+        _layer_legend(parts[1], view)
+    if words:
         _words(parts[-1], view, across)
     title = f"{view.data_set}, page {view.page_id}"
     figure.suptitle(title, fontsize=9, fontweight="bold", parse_math=False)
@@ -76,7 +78,7 @@ def draw_panels(part: Figure | SubFigure, view: PageView) -> None:
     rows = _panels(view)
     grid = part.subplots(len(rows), 1 + len(rows[0]), squeeze=False)
     _page_on(grid[0, 0], view, "page", f"{len(view.canvas.boxes)} vectors")
-    grid[0, 0].set_ylabel(f"page {view.page_id}", fontsize=8, parse_math=False)
+    grid[0, 0].set_ylabel(f"page {view.page_id}"[:LONGEST_LABEL], fontsize=8, parse_math=False)
     for axes in grid[1:, 0]:
         axes.remove()
     for axes, cell in zip(grid[:, 1:].ravel(), (cell for row in rows for cell in row), strict=True):
@@ -146,10 +148,8 @@ def _overlay(axes: Axes, view: PageView, cell: Cell) -> None:
             axes.plot(*move.after, marker="o", markersize=3.5, color=AFTER)
 
 
-def draw_layers(part: Figure | SubFigure, grid: np.ndarray, view: PageView) -> None:
+def draw_layers(grid: np.ndarray, view: PageView) -> None:
     """A heat map a layer and signal, on axes `grid [signals, layers]`; the layers of the window are framed."""
-    from matplotlib.patches import Patch
-
     assert view.layers is not None
     window = view.layers.window
     for row, (name, signal) in zip(grid, view.layers.signals.items(), strict=True):
@@ -165,9 +165,15 @@ def draw_layers(part: Figure | SubFigure, grid: np.ndarray, view: PageView) -> N
             for spine in axes.spines.values():
                 spine.set(visible=True, color=BEFORE if inside else "0.7", linewidth=2.5 if inside else 0.5)
         row[0].set_ylabel(name, fontsize=7)
+
+
+def _layer_legend(part: SubFigure, view: PageView) -> None:
+    from matplotlib.patches import Patch
+
     entries = [Patch(facecolor=HOTTEST, label="most attention in the layer")]
-    if window:
-        entries.append(Patch(facecolor="none", edgecolor=BEFORE, linewidth=2, label=f"window: layers {window}"))
+    if view.layers and view.layers.window:
+        label = f"window: layers {view.layers.window}"
+        entries.append(Patch(facecolor="none", edgecolor=BEFORE, linewidth=2, label=label))
     part.legend(handles=entries, loc="outside lower center", ncols=2, frameon=False, fontsize=7)
 
 

@@ -83,7 +83,7 @@ def _why(method: str, survey: Survey | None) -> list[str]:
     ]
     if survey.hits_kept is not None:
         said.append(
-            f"Of the patches that queries match on the whole page, {method} keeps {100 * survey.hits_kept:.0f} %."
+            f"Of the vectors that queries match on the whole page, {method} keeps {100 * survey.hits_kept:.0f} %."
         )
     if survey.blank_kept is not None and survey.blank_hit is not None and survey.blank_page is not None:
         said.append(

@@ -56,14 +56,13 @@ def cut(merges: np.ndarray, k: int) -> np.ndarray:
 @numba.njit(cache=True)
 def euclidean(products: np.ndarray) -> np.ndarray:
     """Distances of all pairs, one row's after another's, of points whose inner products are given."""
-    n, largest, at = len(products), 0.0, 0
-    for i in range(n):
-        largest = max(largest, products[i, i])
-    nothing = 1e-12 * largest  # rounding of equal vectors would otherwise order their merges
+    n, at = len(products), 0
+    own = np.diag(products).copy()
+    nothing = 1e-12 * own.max()  # rounding of equal vectors would otherwise order their merges
     distances = np.empty(n * (n - 1) // 2)
     for i in range(n):
         for j in range(i + 1, n):
-            gap = products[i, i] + products[j, j] - 2 * products[i, j]
+            gap = own[i] + own[j] - 2 * products[i, j]
             distances[at] = np.sqrt(gap) if gap >= nothing else 0.0
             at += 1
     return distances

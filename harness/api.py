@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from harness.evaluation.config import Config
     from harness.progress import Progress
     from harness.store.reader import Store
-    from harness.submissions.hand_in import Submitted
     from harness.submissions.problems import Problem
+    from harness.submissions.submit import Submitted
     from pruners import Pruner, Window
 
 __all__ = [
@@ -86,9 +86,15 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    wanted = Path(mteb_results) if mteb_results else None
-    places = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, wanted)
-    found = run(chosen, places, progress or quiet, say or _nobody, own)
+    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1)
+    found = run(chosen, paths, progress or quiet, say or _nobody, own)
+    if mteb_results:
+        from harness.mteb_bridge import write_results
+
+        data_sets = found.benchmark.data_sets
+        write_results(
+            Path(mteb_results), data_sets, found.stores, found.methods, chosen, paths.workers, progress or quiet
+        )
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
 
@@ -203,10 +209,10 @@ def calibrate(
 
 
 def submit(folder: Path | str, submitter: str, **options: Any) -> list[Submitted]:
-    """Write a run's results as submissions, one a method; `harness/submissions/hand_in.py` has the options."""
-    from harness.submissions.hand_in import hand_in
+    """Write a run's results as submissions, one a method; `harness/submissions/submit.py` has the options."""
+    from harness.submissions.submit import submit as run
 
-    return hand_in(Path(folder), submitter, **options)
+    return run(Path(folder), submitter, **options)
 
 
 @dataclass(frozen=True)
@@ -232,7 +238,7 @@ def leaderboard(
 ) -> Site:
     """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them."""
     from harness.progress import quiet
-    from harness.submissions.entry import in_checkout, own_folder
+    from harness.submissions.folder import in_checkout, own_folder
     from leaderboard.gather import gather
     from leaderboard.site import build
 

@@ -55,12 +55,6 @@ def store_folder(
     return root / f"{_word(backbone.card.name)}--{_word(benchmark.name)}--{key}"
 
 
-def is_encoded(backbone: Backbone, benchmark: DataSet, root: Path) -> bool:
-    """Whether `encode` would find all of it there."""
-    folder = store_folder(root, backbone, benchmark)
-    return (folder / MANIFEST).is_file() and read_manifest(folder).complete
-
-
 def encode(
     backbone: Backbone,
     benchmark: DataSet,

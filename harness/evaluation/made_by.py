@@ -22,7 +22,7 @@ import pruners
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
-from harness.store.format import library_versions
+from harness.files import library_versions
 from harness.store.reader import Store
 from pruners import Pruner
 from pruners.core import plugins, source

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from harness.store.reader import Store
 from harness.workers import spread
@@ -33,7 +31,7 @@ class Method:
     own_threshold: bool = False
     """Its threshold is given: it has one cell, at the ratio that comes out (see `own_threshold.py`)."""
     partner_of: str | None = None
-    """The native method at whose ratio this one is evaluated, and nowhere else."""
+    """The method with its own threshold at whose ratio this one is evaluated, and nowhere else."""
     at: tuple[float, ...] | None = None
     """Budgets of its own."""
 
@@ -87,32 +85,19 @@ def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
 
 
 def prepare(
-    methods: Sequence[Method],
-    window: Window | None,
-    pages: Sequence[Page],
-    budgets: Sequence[float],
-    learned: Mapping[str, Method] = MappingProxyType({}),
+    methods: Sequence[Method], window: Window | None, pages: Sequence[Page], budgets: Sequence[float], workers: int = 1
 ) -> list[Method]:
-    """Methods with their window bound and calibrated on `pages`, if `learned` does not have them already."""
-    return [learned.get(method.text) or _ready(method, window, pages, budgets) for method in methods]
-
-
-@contextmanager
-def learning(
-    methods: Sequence[Method], pages: Sequence[Page], budgets: Sequence[float], workers: int
-) -> Iterator[Callable[[], dict[str, Method]]]:
-    """While this block runs, built-in methods that learn from pages and wait for no window do so in other processes.
-
-    The block is given a function that waits for them.
+    """Methods with their window bound, and calibrated on `pages`. Built-in ones learn side by side; what others learn
+    may not be fit to be sent from process to process.
     """
-    learners = [m for m in methods if m.pruner.needs_calibration and not m.pruner.open_window]
-    learners = [m for m in learners if is_built_in(m.pruner)]  # what others learn may not be fit to be sent
+    learners = [m for m in methods if m.pruner.needs_calibration and is_built_in(m.pruner)]
 
     def learn(method: Method) -> bytes:  # torch would send a tensor as an open file, of a process that ends
-        return pickle.dumps(_ready(method, None, pages, budgets))
+        return pickle.dumps(_ready(method, window, pages, budgets))
 
     with spread(learn, learners, min(workers, len(learners)), first_here=False) as results:
-        yield lambda: {m.text: pickle.loads(found) for m, found in zip(learners, results, strict=True)}
+        learned = {m.text: pickle.loads(found) for m, found in zip(learners, results, strict=True)}
+    return [learned.get(method.text) or _ready(method, window, pages, budgets) for method in methods]
 
 
 def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets: Sequence[float]) -> Method:

@@ -12,19 +12,14 @@ nothing of the machine, so that the same content is the same bytes.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
+from harness.files import file_checksum, write_atomically
 from pruners.core.errors import PruneBoardError
 
 FORMAT = 1
@@ -32,7 +27,6 @@ MANIFEST = "manifest.json"
 QUERIES = "queries.safetensors"
 VECTOR_DTYPES = ("float16", "float32")
 LIBRARIES = ("torch", "torchvision", "transformers", "colpali-engine", "peft", "pillow", "numpy")
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class StoreError(PruneBoardError):
@@ -104,18 +98,6 @@ def shard_file(index: int) -> str:
     return f"pages-{index:05d}.safetensors"
 
 
-def checksum(data: bytes | memoryview) -> str:
-    return f"xxh3-{xxhash.xxh3_128(data).hexdigest()}"
-
-
-def file_checksum(path: Path) -> str:
-    digest = xxhash.xxh3_128()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            digest.update(chunk)
-    return f"xxh3-{digest.hexdigest()}"
-
-
 def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
     """Files the manifest lists that are absent, shortened or altered."""
     shards = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
@@ -125,49 +107,6 @@ def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
         if not path.is_file() or path.stat().st_size != shard.bytes or file_checksum(path) != shard.checksum:
             bad.append(shard.file)
     return bad
-
-
-def library_versions(names: Iterable[str] = LIBRARIES) -> dict[str, str]:
-    return {name: _version(name) for name in names}
-
-
-@cache
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
-
-
-def write_atomically(path: Path, data: bytes, content: str = "") -> None:
-    """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder.
-
-    `content` says what is in it, should the disk be full.
-    """
-    temporary = temporary_name(path)
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in _DISK_FULL:
-            raise StoreError(
-                f"no room for {path.name} ({content}{len(data) / 2**20:.1f} MB) in {path.parent}: {error.strerror}. "
-                "What was finished before it is kept: free some space and run the same command again"
-            ) from error
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def temporary_name(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -187,8 +126,10 @@ def read_manifest(folder: Path) -> Manifest:
         if written != FORMAT:
             raise StoreError(f"{folder} has store format {written}, this release reads {FORMAT}; encode it again")
         fields["page_ids"] = tuple(fields["page_ids"])
-        fields["shards"] = {int(index): _shard(shard) for index, shard in fields["shards"].items()}
-        fields["queries"] = None if fields["queries"] is None else _shard(fields["queries"])
+        fields["shards"] = {
+            int(index): _shard(shard, shard_file(int(index))) for index, shard in fields["shards"].items()
+        }
+        fields["queries"] = None if fields["queries"] is None else _shard(fields["queries"], QUERIES)
         manifest = Manifest(**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); delete the folder and encode again") from error
@@ -197,5 +138,8 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _shard(fields: dict[str, Any]) -> Shard:
+def _shard(fields: dict[str, Any], name: str) -> Shard:
+    """A store may come from elsewhere: its files have the names they must have, so that none lies outside of it."""
+    if fields["file"] != name:
+        raise ValueError(f"{fields['file']!r} stands where {name} should")
     return Shard(**{**fields, "ids": tuple(fields["ids"]), "images": tuple(fields["images"])})

@@ -24,21 +24,18 @@ import safetensors.numpy
 import torch
 
 from harness.backbones.contract import EncodedPage
+from harness.files import checksum, file_checksum, library_versions, temporary_name, write_atomically
 from harness.store.format import (
+    LIBRARIES,
     MANIFEST,
     QUERIES,
     VECTOR_DTYPES,
     Manifest,
     Shard,
     StoreError,
-    checksum,
     damaged_files,
-    file_checksum,
-    library_versions,
     read_manifest,
     shard_file,
-    temporary_name,
-    write_atomically,
     write_manifest,
 )
 from harness.store.lock import FolderLock
@@ -73,7 +70,7 @@ class StoreWriter:
         self._fresh = Manifest(
             identity=dict(identity),
             about=dict(about or {}),
-            libraries=library_versions(),
+            libraries=library_versions(LIBRARIES),
             vector_dtype=vector_dtype,
             shard_pages=shard_pages,
             page_ids=tuple(page_ids),

@@ -285,3 +285,21 @@ def test_a_forked_process_does_not_keep_its_parents_lock(tmp_path: Path) -> None
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("named", ["../../precious", "/precious", "pages-00001.safetensors", ".manifest.json"])
+def test_a_manifest_cannot_name_a_file_elsewhere(tmp_path, named):
+    """Adopting it would delete that file: a page shard has one name, which follows from its number."""
+    theirs, ours = tmp_path / "stores" / "theirs", tmp_path / "stores" / "ours"
+    write_store(theirs)
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    manifest = json.loads((theirs / MANIFEST).read_text())
+    manifest["shards"]["0"]["file"] = str(precious) if named.startswith("/") else named
+    (theirs / MANIFEST).write_text(json.dumps(manifest))
+    with (
+        StoreWriter(ours, IDENTITY, [f"page {i}" for i in range(10)], shard_pages=4) as writer,
+        pytest.raises(StoreError, match="is damaged"),
+    ):
+        writer.adopt(theirs)
+    assert precious.read_text() == "mine"

@@ -14,9 +14,8 @@ from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw
 from harness.encode import encode
-from harness.evaluation.compile import compile_loops
 from harness.evaluation.config import Config
-from harness.evaluation.methods import Method, learning, prepare
+from harness.evaluation.methods import Method, prepare
 from harness.evaluation.run_folder import RunFolder
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -87,16 +86,14 @@ def calibrated(
     if wants_pages:
         assert store is not None, "`require_calibration` saw to it"
         pages = [store.page(index) for index in draw(range(len(store)), config.calibration_pages, config.seed)]
-    with learning(fit, pages, config.budgets, setting.workers) as learned:
-        if wants_window and bound is None:
-            bound = _learned(setting, data_set, store)
-        if bound is not None:
-            _same_as_before(run, bound)
-            setting.say(bound.told)
-        with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
-            compile_loops(fit, config.budgets)
-            ready = prepare(methods, bound.window if bound else None, pages, config.budgets, learned())
-            advance(1)
+    if wants_window and bound is None:
+        bound = _learned(setting, data_set, store)
+    if bound is not None:
+        _same_as_before(run, bound)
+        setting.say(bound.told)
+    with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
+        ready = prepare(methods, bound.window if bound else None, pages, config.budgets, setting.workers)
+        advance(1)
     run.write_json(RECORD, _record(data_set, store, bound, len(pages), ready))
     return ready
 

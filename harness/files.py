@@ -1,0 +1,75 @@
+"""Files as the whole project writes them: whole or absent, with checksums; and which libraries are installed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import xxhash
+
+from pruners.core.errors import PruneBoardError
+
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def checksum(data: bytes | memoryview) -> str:
+    """Of bytes in memory."""
+    return f"xxh3-{xxhash.xxh3_128(data).hexdigest()}"
+
+
+def file_checksum(path: Path) -> str:
+    """Of a file of any size."""
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            digest.update(chunk)
+    return f"xxh3-{digest.hexdigest()}"
+
+
+def write_atomically(path: Path, data: bytes, content: str = "") -> None:
+    """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder.
+
+    `content` says what is in it, should the disk be full.
+    """
+    temporary = temporary_name(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.errno in _DISK_FULL:
+            raise PruneBoardError(
+                f"no room for {path.name} ({content}{len(data) / 2**20:.1f} MB) in {path.parent}: {error.strerror}. "
+                "What was finished before it is kept: free some space and run the same command again"
+            ) from error
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def temporary_name(path: Path) -> Path:
+    """Where a file is written before it gets its name."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def library_versions(names: Iterable[str]) -> dict[str, str]:
+    """Installed versions by name; `absent` where there is none."""
+    return {name: _version(name) for name in names}
+
+
+@cache
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"

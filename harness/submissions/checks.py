@@ -18,7 +18,8 @@ from harness.submissions.tables import kept_path, per_query_path
 from pruners.core.budget import drifted
 
 MTEB = Path(__file__).parent / "data" / "mteb_full_model_ndcg.csv"
-MODELS = {"colpali": ("colpali",), "colqwen2": ("colqwen2",), "jina-v4": ("jina4", "jina4mv")}
+_SAME = ("colpali", "colqwen2", "colqwen2.5", "colqwen3", "colqwen3.5", "colsmol", "colmodernvbert")
+MODELS = {"jina-v4": ("jina4", "jina4mv"), **{name: (name,) for name in _SAME}}
 """Backbones of this project, and their name in MTEB's table. Other checkpoints have other names, and no figure."""
 
 MEAN_TOLERANCE = 1.0

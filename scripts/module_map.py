@@ -32,7 +32,7 @@ FIGURES = re.compile(r"ndcg|retention")
 BESIDE = {
     "harness.benchmarks.content": "hashes what is read",
     "harness.paper": "a paper's figures, to compare with",
-    "pruners.core.proof": "made-up pages, on which kernels are compiled",
+    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
     "leaderboard.backbones": "another page of the site",
     "leaderboard.compare": "another page of the site",
     "leaderboard.heat": "another part of the page",

@@ -10,9 +10,9 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from harness.cache import user_cache
 from harness.submissions.problems import Problem
 from harness.submissions.schema import BenchmarkFacts
-from harness.user_cache import user_cache
 from leaderboard.gather import Batch
 from leaderboard.pages import Pages
 from leaderboard.views import View, make_views

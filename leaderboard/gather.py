@@ -15,17 +15,16 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.submissions import pinned
-from harness.submissions.entry import CheckedSubmission, SubmissionError, find_submissions, read_model, read_submission
-from harness.submissions.problems import Problem
-from harness.submissions.rows import per_query_path, scores_of
+from harness.submissions.folder import BENCHMARK, find_submissions, read_model, read_submission
+from harness.submissions.problems import Problem, SubmissionError
 from harness.submissions.schema import BenchmarkFacts, Origin
-from harness.submissions.validate import validate
+from harness.submissions.tables import per_query_path, scores_of
+from harness.submissions.validation import CheckedSubmission, validate
 from leaderboard.groups import LOCAL
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
-    from harness.submissions.finished_run import FinishedRun
+    from harness.submissions.run_facts import FinishedRun
 
 PREVIEW = "you"
 """The submitter of what is not submitted."""
@@ -109,10 +108,10 @@ def gather(submissions: Path | None, runs: Sequence[Path]) -> Gathered:
         raise PruneBoardError(f"there is no folder {submissions}; name one with --submissions")
     found = Gathered([], _pinned(submissions) if submissions else {}, submissions)
     for folder in _run_folders(runs):
-        from harness.submissions.finished_run import FinishedRun  # needs torch, submissions do not
+        from harness.submissions.run_facts import FinishedRun  # needs torch, submissions do not
 
         run = FinishedRun(folder)
-        benchmark = run.pinned().benchmark
+        benchmark = run.benchmark().facts
         found.benchmarks.setdefault(benchmark.name, benchmark)
         found.entries.extend(_preview(folder, run))
     return found
@@ -121,7 +120,7 @@ def gather(submissions: Path | None, runs: Sequence[Path]) -> Gathered:
 def _pinned(folder: Path) -> dict[str, BenchmarkFacts]:
     """Benchmarks as pinned. One that cannot be read is told of when its submissions are checked."""
     found = {}
-    for file in sorted(folder.glob(f"*/{pinned.FILE}")):
+    for file in sorted(folder.glob(f"*/{BENCHMARK}")):
         try:
             found[file.parent.name] = read_model(file, BenchmarkFacts)
         except SubmissionError:
@@ -147,10 +146,10 @@ def _preview(folder: Path, run: FinishedRun) -> Iterator[CheckedSubmission]:
     """A run's methods as they would look if submitted; dated by its configuration, so that a rebuild is the same."""
     import pandas as pd
 
-    from harness.submissions.submit import WantedMethods, make
+    from harness.submissions.submit import WantedMethods, new_submissions
 
     changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, UTC)
     origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
-    for made in make(run, WantedMethods(origin)):
+    for made in new_submissions(run, WantedMethods(origin)):
         scores = scores_of(pd.read_parquet(io.BytesIO(made.per_query)))
         yield CheckedSubmission(folder / f"{made.submission.id}.json", made.submission, scores, LOCAL)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.submissions.entry import CheckedSubmission
+from harness.submissions.validation import CheckedSubmission
 
 LOCAL = "local"
 """Status of a run of one's own that is not submitted."""

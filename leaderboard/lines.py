@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.metrics.uncertainty import Interval
-from harness.submissions.entry import CheckedSubmission
 from harness.submissions.schema import MethodFacts
+from harness.submissions.validation import CheckedSubmission
 from leaderboard import headline
 from leaderboard.bootstrap import MeasuredScores, Resampled, measured
 from leaderboard.groups import LOCAL, Group, Kind

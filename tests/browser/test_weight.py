@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import Browser
 
-from harness.submissions.entry import FOLDER
+from harness.submissions.folder import FOLDER
 from leaderboard.gather import gather
 from leaderboard.site import build
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.submissions.entry import CheckedSubmission
+from harness.submissions.validation import CheckedSubmission
 from leaderboard.answers import answer, contradictions, kept_patches, news
 from leaderboard.compare import make_pairs
 from leaderboard.gather import Gathered

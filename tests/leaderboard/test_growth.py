@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import leaderboard.batches
-from harness.submissions.entry import FOLDER, CheckedSubmission
+from harness.submissions.folder import FOLDER
+from harness.submissions.validation import CheckedSubmission
 from leaderboard.gather import Batch, Gathered, gather
 from leaderboard.site import build
 from tests.leaderboard.synthetic import entry, measured

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from harness.metrics.uncertainty import Interval
-from leaderboard.groups import Kind
+from leaderboard.groups import AgainKind
 from leaderboard.lines import Line
 from leaderboard.rows import Row
 from leaderboard.views import View
@@ -143,7 +143,9 @@ def _printed(view: View) -> dict[str, tuple[str, dict[float, float]]]:
     """method -> who printed it, and retention by budget."""
     found = {}
     for line in view.lines:
-        entries = [(line.entry, line.rows)] if line.reported else [(a.entry, a.rows) for a in line.others(Kind.paper)]
+        entries = (
+            [(line.entry, line.rows)] if line.reported else [(a.entry, a.rows) for a in line.others(AgainKind.paper)]
+        )
         for entry, rows in entries:
             values = {b: row.retention for b, row in rows.items() if row.retention is not None}
             if values:

@@ -14,7 +14,7 @@ from harness.cache import user_cache
 from harness.submissions.problems import Problem
 from harness.submissions.schema import BenchmarkFacts
 from leaderboard.gather import Batch
-from leaderboard.pages import Pages
+from leaderboard.pages import SitePages
 from leaderboard.views import View, make_views
 from leaderboard.words import file_name
 
@@ -30,7 +30,7 @@ class BuiltBatch:
     left_out: tuple[Problem, ...]
 
 
-def build_batch(batch: Batch, pinned: Mapping[str, BenchmarkFacts], pages: Pages, again: bool = True) -> BuiltBatch:
+def build_batch(batch: Batch, pinned: Mapping[str, BenchmarkFacts], pages: SitePages, again: bool = True) -> BuiltBatch:
     """Files and views of a batch. `again`: whether what an earlier build kept may be used."""
     stamp = batch.stamp()
     stamp = stamp and hashlib.sha256(f"{stamp} {_code()} {pages.stamp}".encode()).hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from leaderboard.groups import Kind
+from leaderboard.groups import AgainKind
 from leaderboard.lines import Line
 from leaderboard.rows import Row
 from leaderboard.views import View
@@ -56,7 +56,7 @@ def _part(name: str) -> Show:
 
 def _local(line: Line, row: Row) -> str:
     """What a run of one's own differs by."""
-    gaps = [again.differences[row.budget] for again in line.others(Kind.local) if row.budget in again.differences]
+    gaps = [again.differences[row.budget] for again in line.others(AgainKind.local) if row.budget in again.differences]
     if not gaps:
         return NONE
     gap = gaps[-1]

@@ -16,7 +16,7 @@ LOCAL = "local"
 """Status of a run of one's own that is not submitted."""
 
 
-class Kind(StrEnum):
+class AgainKind(StrEnum):
     """What a further measurement is to the one that is shown."""
 
     reproduction = "reproduction"
@@ -27,14 +27,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """A submission that takes a row, and the others of the same method."""
 
     shown: CheckedSubmission
-    others: tuple[tuple[Kind, CheckedSubmission], ...]
+    others: tuple[tuple[AgainKind, CheckedSubmission], ...]
 
 
-def group(entries: Iterable[CheckedSubmission]) -> list[Group]:
+def group(entries: Iterable[CheckedSubmission]) -> list[RowGroup]:
     """Submissions of one benchmark on one backbone, those of a row together."""
     measured: dict[tuple, list[CheckedSubmission]] = {}
     papers = []
@@ -72,23 +72,23 @@ def _submitted(members: Sequence[CheckedSubmission]) -> list[CheckedSubmission]:
     return [entry for entry in members if entry.status not in (LOCAL, "reported")]
 
 
-def _group(members: Sequence[CheckedSubmission]) -> Group:
+def _group(members: Sequence[CheckedSubmission]) -> RowGroup:
     """The latest figures of whoever submitted first are shown: a correction is a new submission."""
     able = _submitted(members) or members
     shown = [entry for entry in able if _who(entry) == _who(able[0])][-1]
     others = [entry for entry in members if entry is not shown]
-    return Group(shown, tuple((_kind(entry, shown), entry) for entry in others))
+    return RowGroup(shown, tuple((_kind(entry, shown), entry) for entry in others))
 
 
 def _who(entry: CheckedSubmission) -> str:
     return entry.submission.origin.submitter.casefold()
 
 
-def _kind(entry: CheckedSubmission, shown: CheckedSubmission) -> Kind:
+def _kind(entry: CheckedSubmission, shown: CheckedSubmission) -> AgainKind:
     if entry.status == LOCAL:
-        return Kind.local
+        return AgainKind.local
     if entry.status == "reported":
-        return Kind.earlier if shown.status == "reported" else Kind.paper
+        return AgainKind.earlier if shown.status == "reported" else AgainKind.paper
     if _who(entry) == _who(shown):
-        return Kind.earlier
-    return Kind.reproduction if shown.submission.id in entry.reproduced_by else Kind.again
+        return AgainKind.earlier
+    return AgainKind.reproduction if shown.submission.id in entry.reproduced_by else AgainKind.again

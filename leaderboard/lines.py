@@ -11,7 +11,7 @@ from harness.submissions.schema import MethodFacts
 from harness.submissions.validation import CheckedSubmission
 from leaderboard import headline
 from leaderboard.bootstrap import MeasuredScores, Resampled, measured
-from leaderboard.groups import LOCAL, Group, Kind
+from leaderboard.groups import LOCAL, AgainKind, RowGroup
 from leaderboard.rows import FULL, UNRANKED, Languages, Row, make_row
 
 
@@ -19,7 +19,7 @@ from leaderboard.rows import FULL, UNRANKED, Languages, Row, make_row
 class Again:
     """Another measurement of a line's method. It is shown as a difference, and takes no rank."""
 
-    kind: Kind
+    kind: AgainKind
     entry: CheckedSubmission
     rows: dict[float, Row]
     measured: MeasuredScores | None
@@ -71,18 +71,18 @@ class Line:
             full = replace(full, data_sets={})
         return replace(self, entry=entry, rows=_without_sets(self.rows), full=full, measured=None, again=again)
 
-    def others(self, *kinds: Kind) -> list[Again]:
+    def others(self, *kinds: AgainKind) -> list[Again]:
         return [again for again in self.again if again.kind in kinds]
 
     @property
     def times(self) -> int:
         """How many submissions measured it, each by somebody else."""
-        return 1 + len(self.others(Kind.reproduction, Kind.again))
+        return 1 + len(self.others(AgainKind.reproduction, AgainKind.again))
 
     @property
     def reproduced_by(self) -> str:
         """Who else measured it and agrees."""
-        return ", ".join(again.entry.submission.origin.submitter for again in self.others(Kind.reproduction))
+        return ", ".join(again.entry.submission.origin.submitter for again in self.others(AgainKind.reproduction))
 
 
 def _light(entry: CheckedSubmission, with_full: bool = False) -> CheckedSubmission:
@@ -94,7 +94,7 @@ def _without_sets(rows: Mapping[float, Row]) -> dict[float, Row]:
     return {budget: replace(row, data_sets={}) for budget, row in rows.items()}
 
 
-def make_line(found: Group, budgets: Sequence[float], expected: Languages) -> Line:
+def make_line(found: RowGroup, budgets: Sequence[float], expected: Languages) -> Line:
     rows, scores = _figures(found.shown, budgets, expected)
     again = tuple(Again(kind, entry, *_figures(entry, budgets, expected)) for kind, entry in found.others)
     area = headline.area({budget: row.retention for budget, row in rows.items()})

@@ -84,7 +84,7 @@ def script(function: str, *given: Any) -> bytes:
     return f"{function}({', '.join(json.dumps(one, separators=(',', ':')) for one in given)});\n".encode()
 
 
-class Pages:
+class SitePages:
     """Makes files. `shelves` are all views by name, known before any is read, so that boards can link to each other."""
 
     def __init__(self, shelves: Sequence[tuple[str, str, str]], base_url: str | None) -> None:

@@ -17,7 +17,7 @@ from harness.submissions.problems import Problem
 from leaderboard.batches import build_batch
 from leaderboard.columns import column_facts
 from leaderboard.gather import Gathered
-from leaderboard.pages import Pages
+from leaderboard.pages import SitePages
 from leaderboard.publish import extra_files
 from leaderboard.social import social_picture
 from leaderboard.views import View, shelf_order
@@ -51,7 +51,7 @@ def build(
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
         new = Path(scratch) / "new"
         new.mkdir()
-        pages, batches = Pages(found.shelves(), base_url), found.batches()
+        pages, batches = SitePages(found.shelves(), base_url), found.batches()
         views: list[View] = []
         left_out: list[Problem] = []
         submissions = 0

@@ -16,7 +16,7 @@ from harness.metrics.uncertainty import Interval
 from harness.submissions.schema import BenchmarkFacts
 from harness.submissions.validation import CheckedSubmission
 from leaderboard.bootstrap import Resampled, resample
-from leaderboard.groups import Kind, group
+from leaderboard.groups import AgainKind, group
 from leaderboard.lines import Line, labelled, make_line, with_differences
 from leaderboard.rows import FULL, PARTS, Languages, Row, expected_languages
 from leaderboard.words import file_name
@@ -121,7 +121,7 @@ def make_views(
 def _view(benchmark: str, kind: str, backbone: str, entries: Sequence[CheckedSubmission], expected: Languages) -> View:
     budgets = tuple(sorted({c.budget for e in entries for c in e.submission.cells if c.budget < FULL}))
     lines = labelled([make_line(found, budgets, expected) for found in group(entries)])
-    local = [again for line in lines for again in line.others(Kind.local)]
+    local = [again for line in lines for again in line.others(AgainKind.local)]
     found = resample([line.measured for line in lines] + [again.measured for again in local], tuple(expected))
     places = {id(again): len(lines) + i for i, again in enumerate(local)}
     lines = [with_differences(line, i, places, found) for i, line in enumerate(lines)]
@@ -162,7 +162,7 @@ def _ranks(
 ) -> dict[int, int]:
     """Measured lines in tied groups; a paper's among themselves, also those whose method has been measured since."""
     able = {i: value for i, value in values.items() if value is not None and lines[i].ranked}
-    papers = [row for i in values for again in lines[i].others(Kind.paper) if (row := again.rows.get(budget))]
+    papers = [row for i in values for again in lines[i].others(AgainKind.paper) if (row := again.rows.get(budget))]
     printed = [row.retention for row in papers if row.retention is not None]
     reported = {i: value for i, value in able.items() if lines[i].reported}
     ranks = {i: 1 + sum(other > value for other in (*reported.values(), *printed)) for i, value in reported.items()}

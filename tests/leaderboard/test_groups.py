@@ -8,7 +8,7 @@ import pytest
 
 from harness.submissions.validation import CheckedSubmission
 from leaderboard.columns import columns_of
-from leaderboard.groups import LOCAL, Kind, group
+from leaderboard.groups import LOCAL, AgainKind, group
 from leaderboard.views import View, make_views
 from tests.leaderboard import synthetic
 from tests.leaderboard.synthetic import entry, measured
@@ -44,7 +44,7 @@ def test_a_reproduction_shares_the_row_and_moves_no_rank(board: list[CheckedSubm
     (line,) = [line for line in after.lines if line.label == "sap"]
     assert line.entry.submission.id == first.submission.id
     assert (line.times, line.reproduced_by) == (2, "somebody else")
-    assert [a.kind for a in line.again] == [Kind.reproduction]
+    assert [a.kind for a in line.again] == [AgainKind.reproduction]
     theirs, ours = line.again[0].rows[0.1].retention, line.rows[0.1].retention
     assert line.again[0].differences[0.1].value == pytest.approx(theirs - ours)
 
@@ -54,7 +54,10 @@ def test_the_latest_figures_of_the_first_submitter_are_shown(board: list[Checked
     other = submitted("sap", 0.99, 14, "somebody else", "2026-11-19")
     (found,) = [g for g in group([*board, corrected, other]) if g.shown.submission.method.name == "sap"]
     assert found.shown is corrected
-    assert {kind: e.submission.id for kind, e in found.others} == {Kind.earlier: "sap-0002", Kind.again: "sap-0014"}
+    assert {kind: e.submission.id for kind, e in found.others} == {
+        AgainKind.earlier: "sap-0002",
+        AgainKind.again: "sap-0014",
+    }
 
 
 def test_a_run_of_ones_own_is_a_difference_and_takes_no_rank(board: list[CheckedSubmission]) -> None:
@@ -65,7 +68,7 @@ def test_a_run_of_ones_own_is_a_difference_and_takes_no_rank(board: list[Checked
     assert found.pop("tome") is None  # nobody has submitted it: a row of its own, the best of all, without a rank
     assert found == ranks(before)
     (line,) = [line for line in after.lines if line.label == "sap"]
-    (again,) = line.others(Kind.local)
+    (again,) = line.others(AgainKind.local)
     gap = again.differences[0.1]
     assert gap.value == pytest.approx(again.rows[0.1].retention - line.rows[0.1].retention)
     assert gap.low < gap.value < gap.high
@@ -92,7 +95,7 @@ def test_a_papers_figure_stands_beside_the_measured_row_and_keeps_its_place_amon
     (after,) = make_views([*colpali, own])
     (line,) = [line for line in after.lines if line.label == "sap"]
     assert line.entry is own
-    assert [a.kind for a in line.again] == [Kind.paper]
+    assert [a.kind for a in line.again] == [AgainKind.paper]
     reported = {line.label: line.rows[0.1].overall for line in before.lines}
     assert reported.pop("sap") == 1
     # the measured submission has other data sets, so that all figures over the benchmark are partial now

@@ -97,7 +97,8 @@ class Pairs:
 
 def make_pairs(view: View) -> Pairs:
     shown = [line for line in view.lines if any(row.data_sets for row in line.rows.values())]
-    lines = tuple(sorted(shown, key=lambda line: line.measured is None)[:MOST])  # measured ones first
+    # measured ones first, and of these such as compete: they are what others are compared with
+    lines = tuple(sorted(shown, key=lambda line: (line.measured is None, not line.competes))[:MOST])
     measured = [line.measured for line in lines[:PAIRED]]
     sets = [tuple(view.data_sets), *((name,) for name in view.data_sets)]
     return Pairs(view, lines, tuple(resample(measured, names, view.resamples or RESAMPLES) for names in sets))

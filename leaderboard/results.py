@@ -68,8 +68,8 @@ def result_page(view: View, line: Line) -> ResultPage:
 
 
 def _data_set(view: View, line: Line, place: int, name: str) -> DataSetResult:
-    values = [line.rows[b].retention_on(name) if b in line.rows else None for b in view.budgets]
-    queries, worse, better, lost = most_lost(line.measured, name, view.budgets, view.default_budget)
+    values = [row.retention_on(name) for row in line.rows.values()]
+    queries, worse, better, lost = most_lost(line.measured, name, list(line.rows), view.default_budget)
     steps = tuple((value, step(value)) for value in values)
     return DataSetResult(name, short_name(name), f"set-{place + 1}", steps, queries, worse, better, lost)
 

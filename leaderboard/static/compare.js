@@ -9,8 +9,8 @@ const PICK = `<label>Method <select id="a"></select></label> <label>minus <selec
 <fieldset class="budgets"><legend>Budget</legend><span id="budgets"></span></fieldset>
 <button type="button" id="swap">Swap</button>`;
 const RESULT = `<h2 id="pair-title" aria-live="polite"></h2><div class="scroll" tabindex="0" role="region" aria-labelledby="pair-title">
-<table class="pair"><thead><tr><th scope="col" class="t">Data set</th><th scope="col" id="head-a"></th><th scope="col" id="head-b"></th>
-<th scope="col">Difference</th><th scope="col">95 % interval</th><td></td></tr></thead><tbody></tbody></table></div>`;
+<table class="pair"><thead><tr><th scope="col" class="t">Data set</th><th scope="col">Difference</th><th scope="col">95 % interval</th><td></td>
+<th scope="col" id="head-a"></th><th scope="col" id="head-b"></th></tr></thead><tbody></tbody></table></div>`;
 
 const known = new Map();
 function boundsArrived(place, found) { known.set(place, found); }
@@ -85,11 +85,10 @@ function startCompare(data) {
       head.textContent = row.name;
       const figure = (value) => (value === null || value === undefined ? "–" : shown(value));
       const between = row.between ? `[${row.between.map(shown).join(", ")}]` : "–";
-      const cells = [figure(row.x), figure(row.y), row.difference === undefined ? "–" : shown(row.difference), between];
-      line.append(head, ...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
-      const last = document.createElement("td");
-      if (row.difference !== undefined) last.append(picture(row, reach));
-      line.append(last);
+      const cell = (text) => Object.assign(document.createElement("td"), { textContent: text });
+      const drawn = document.createElement("td");
+      if (row.difference !== undefined) drawn.append(picture(row, reach));
+      line.append(head, cell(row.difference === undefined ? "–" : shown(row.difference)), cell(between), drawn, cell(figure(row.x)), cell(figure(row.y)));
       return line;
     }));
     const parts = new URLSearchParams({ a, b, budget: data.budgets[budgets.findIndex((label) => label.firstChild.checked)] });

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+import re
+import socket
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +17,7 @@ import xxhash
 from pruners.core.errors import PruneBoardError
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_HOST = re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
 
 
 def checksum(data: bytes | memoryview) -> str:
@@ -43,13 +47,16 @@ def write_atomically(path: Path, data: bytes, content: str = "") -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         if error.errno in _DISK_FULL:
             raise PruneBoardError(
                 f"no room for {path.name} ({content}{len(data) / 2**20:.1f} MB) in {path.parent}: {error.strerror}. "
                 "What was finished before it is kept: free some space and run the same command again"
             ) from error
-        raise
+        raise PruneBoardError(
+            f"{path.name} cannot be written in {path.parent}: {error.strerror}. What was finished before it is kept"
+        ) from error
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -58,8 +65,14 @@ def write_atomically(path: Path, data: bytes, content: str = "") -> None:
 
 
 def temporary_name(path: Path) -> Path:
-    """Where a file is written before it gets its name."""
-    return path.with_name(f".{path.name}.tmp")
+    """Where this process, on this machine, writes a file before it gets its name."""
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.tmp")
+
+
+def temporary_files(folder: Path, names: Collection[str] | None = None) -> list[Path]:
+    """What killed processes left half written, of the files of these names or of all."""
+    found = {path: path.name[1:-4].rpartition(".")[0] for path in folder.glob(".*.tmp")}
+    return [path for path, name in found.items() if names is None or name in names]
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str]:

@@ -15,12 +15,12 @@ from harness.benchmarks.benchmark import load_benchmark
 from harness.benchmarks.embedded import BenchmarkError
 from harness.encode import encode
 from harness.evaluation.config import Config, Profile
-from harness.evaluation.scores import Job, gold_queries, load_queries, score_data_set
+from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.tally import tally
 from harness.metrics.aggregate import data_set_mean
 from harness.metrics.ranking import Evaluator
-from harness.metrics.retention import GoldPairs
 from harness.progress import Progress
-from harness.submissions import official
+from harness.submissions import checks as official
 from harness.verification.checks import NotPossibleError
 from harness.verification.published import ALL, published
 from pruners.core.errors import PruneBoardError
@@ -75,9 +75,8 @@ def judge(figure: dict[str, Any]) -> str:
 
 
 def _per_query(data_set: Any, store: Any, config: Config) -> tuple[np.ndarray, Sequence[str]]:
-    gold = GoldPairs.of(data_set.qrels, store.query_ids, store.page_ids)
-    asked = gold_queries(gold.queries, gold.pages)
-    queries = load_queries(store, range(len(store.query_ids)), config.device)
-    job = Job(store, (), config.budgets, config.seed, queries, asked, config.profile)
     evaluator = Evaluator(data_set.qrels, store.query_ids, store.page_ids)
-    return evaluator(score_data_set(job, 1, lambda pages: None).full)[CUTOFF], evaluator.query_ids
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
+    job = Job(store, (), config.budgets, config.seed, queries, gold_queries(evaluator), config.profile)
+    found = tally(job, evaluator, 1, lambda pages: None)
+    return evaluator.measure(found.ranks(found.cells(None).ravel()))[CUTOFF][0], evaluator.query_ids

@@ -6,7 +6,7 @@ import csv
 from functools import cache
 
 from harness.benchmarks.known import known
-from harness.submissions import official
+from harness.submissions import checks as official
 
 TABFQUAD = "VidoreTabfquadRetrieval"
 ALL = "default"
@@ -21,7 +21,7 @@ def published(backbone: str) -> dict[str, Figures]:
     """MTEB's figures of a backbone, by task."""
     names = official.MODELS.get(backbone, ())
     found: dict[str, Figures] = {}
-    with official.FILE.open(encoding="utf-8", newline="") as file:
+    with official.MTEB.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["model"] in names:
                 found.setdefault(row["task"], {})[row["hf_subset"]] = float(row["ndcg_at_5"]), int(row["queries"])

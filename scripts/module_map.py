@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("harness", "pruners", "leaderboard")
+STAGES = ["encode", "evaluate", "submit", "leaderboard"]
 BEGIN, END = "<!-- modules: begin -->", "<!-- modules: end -->"
 MOST_INSIDE = 3
 """How deep a value is looked into: a list of objects that hold arrays is as deep as anything goes."""
@@ -153,11 +154,12 @@ def sentence(module: str) -> str:
 
 def with_table(text: str, seen: Mapping[str, str]) -> str:
     """The page with the table put between its marks."""
-    on_the_way = {module: stage for module, stage in seen.items() if module not in BESIDE}
-    table = [f"**{len(on_the_way)} modules**, in the order in which it reaches them:", ""]
+    order = sorted(seen, key=lambda module: (STAGES.index(seen[module]), module))  # processes race within a stage
+    on_the_way = [module for module in order if module not in BESIDE]
+    table = [f"**{len(on_the_way)} modules**, by the stage in which it first reaches them:", ""]
     table += ["| first in | module | what it is |", "| --- | --- | --- |"]
-    table += [f"| {stage} | `{module}` | {sentence(module)} |" for module, stage in on_the_way.items()]
-    beside = [f"`{module}` ({BESIDE[module]})" for module in seen if module in BESIDE]
+    table += [f"| {seen[module]} | `{module}` | {sentence(module)} |" for module in on_the_way]
+    beside = [f"`{module}` ({BESIDE[module]})" for module in order if module in BESIDE]
     table += ["", f"Beside the way, {len(beside)} more: {', '.join(beside)}."]
     head, rest = text.split(BEGIN)
     return "\n".join([head + BEGIN, "", *table, "", END + rest.split(END)[1]])

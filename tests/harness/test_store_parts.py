@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +16,9 @@ from typer.testing import CliRunner
 
 from harness import files
 from harness.backbones.contract import EncodedPage
+from harness.bench.store import measure, open_large
 from harness.cli import app
+from harness.progress import quiet
 from harness.store.format import MANIFEST, StoreError
 from harness.store.part import Part
 from harness.store.reader import Store
@@ -296,8 +297,12 @@ def test_the_command_encodes_parts_and_finishes(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_million_page_manifest_opens_in_two_seconds(tmp_path, monkeypatch):
-    from harness.bench import store as bench
+def test_a_million_page_manifest_opens_in_two_seconds(tmp_path):
+    """Of CPU time: other work on the machine is not counted."""
+    assert open_large(tmp_path, 1_000_000)["open"] < 2
 
-    monkeypatch.setattr(bench.time, "perf_counter", time.process_time)  # other work on the machine is not counted
-    assert bench.open_large(tmp_path, 1_000_000)["open"] < 2
+
+@pytest.mark.slow
+def test_twice_the_pages_take_twice_the_time(tmp_path):
+    small, large = measure(tmp_path, (16_000, 32_000), quiet)
+    assert large["cpu"] < 2.4 * small["cpu"]  # 2.2 and what other work on the machine does to caches; it was 3.8

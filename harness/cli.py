@@ -15,13 +15,16 @@ from harness.commands import (
     encode,
     evaluate,
     experiment,
+    explain,
     import_,
     import_vectors,
     leaderboard,
     listing,
     new_pruner,
+    show,
     submit,
     validate,
+    verify_backbone,
 )
 from harness.console import people
 from pruners.core.errors import PruneBoardError
@@ -32,12 +35,15 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(explain.explain)
+app.command()(show.show)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
 app.command()(leaderboard.leaderboard)

@@ -20,6 +20,7 @@ from harness.backbones.store import StoreBackbone
 from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
+from harness.cache import default_root as default_root
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest_file, store_key
@@ -29,14 +30,6 @@ from harness.store.selection import select
 from harness.store.sidecar import read_manifest
 from harness.store.writer import SHARD_PAGES, StoreWriter
 from pruners.core.errors import PruneBoardError
-
-
-def default_root() -> Path:
-    """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache (`$XDG_CACHE_HOME`)."""
-    if chosen := os.environ.get("PRUNEBOARD_STORES"):
-        return Path(chosen)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")  # a relative one must be ignored, says the standard
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "pruneboard" / "stores"
 
 
 def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:
@@ -270,6 +263,7 @@ def _about(
         raise PruneBoardError(f"a batch holds at least one page, not {batch_size}")
     return {
         "checkpoint": backbone.card.checkpoint,
+        **_base(backbone),
         "device": str(getattr(backbone, "device", "unknown")),
         "attention": getattr(backbone, "attention_path", "not stated"),
         "pages": len(benchmark.page_ids),
@@ -277,6 +271,12 @@ def _about(
         "dropped_queries": benchmark.dropped_queries,
         "batch_size": batch_size or batch_size_for(backbone, lambda: read(0)[0]),
     }
+
+
+def _base(backbone: Backbone) -> dict[str, str]:
+    """The base model of an adapter, and its commit (or the hash of its files)."""
+    base = getattr(getattr(backbone, "checkpoint", None), "base", None)
+    return {} if base is None else {"base": f"{base.name}@{base.revision}"}
 
 
 def _word(text: str) -> str:

@@ -1,6 +1,6 @@
 """From what a user types after `--backbone` to a loaded backbone, through the same plugin scan as the pruners'.
 
-    colqwen2                              a built-in or installed backbone, its default checkpoint
+    colqwen2                              a built-in or installed backbone, its default checkpoint at the pinned commit
     colqwen2=path-or-id@revision          the same loader, another checkpoint
     my_retriever.py[:name][=checkpoint]   a file of one's own
 
@@ -57,7 +57,12 @@ def choose(selector: str) -> BackboneChoice:
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
         raise CatalogError(f"there is no backbone {name!r}; {hint}")
     checkpoint, revision = (right, None) if Path(right).exists() else _revision(right)
-    return BackboneChoice(known[name], checkpoint or known[name].options["checkpoint"], revision)
+    facts = known[name].options
+    if not checkpoint and not facts["checkpoint"]:
+        raise CatalogError(f"{name} has no default checkpoint; name one: {name}=FOLDER or {name}=owner/name")
+    if not checkpoint:
+        return BackboneChoice(known[name], facts["checkpoint"], revision or facts.get("revision"))
+    return BackboneChoice(known[name], checkpoint, revision)
 
 
 def load(selector: str, options: Options | None = None) -> Backbone:

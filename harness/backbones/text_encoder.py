@@ -46,8 +46,8 @@ class TextBackbone:
             )
         self.name, self.checkpoint = name, checkpoint
         self.device = choose_device(options.device)
-        self.dtype = choose_dtype(options.dtype, self.device)
         self.config = AutoConfig.from_pretrained(str(checkpoint.folder), local_files_only=True)
+        self.dtype = choose_dtype(options.dtype, self.device, self.config.hidden_size)
         self.tokenizer = AutoTokenizer.from_pretrained(str(checkpoint.folder), local_files_only=True)
         self.use = read_late_interaction(checkpoint.folder, self.tokenizer)
         self.before, self.after = self._special_tokens()
@@ -104,7 +104,7 @@ class TextBackbone:
         valid = torch.ones_like(own)
         with capturing(own.to(self.device), valid.to(self.device)) as recorder:
             vectors = self._vectors(ids, valid)
-        signals = recorder.signals(self.config.num_hidden_layers)
+        signals = recorder.signals(range(self.config.num_hidden_layers))
         rows = range(len(pieces))
         return EncodedPage(
             vectors=vectors[taken],

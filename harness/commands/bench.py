@@ -119,3 +119,22 @@ def store(
     rows = measure(folder, pages or (8_000, 16_000, 32_000), quiet if as_json else bar)
     rows.append(open_large(folder, manifest))
     print_rows(rows, COLUMNS, title="stores of tiny pages; the last line is a manifest alone", as_json=as_json)
+
+
+@app.command()
+def scale(
+    pages: Annotated[str, typer.Option(help="Sizes of the corpus.")] = "10000,100000",
+    queries: Annotated[int, typer.Option(help="Queries, each with one gold page.")] = 1000,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Evaluate 5 methods x 3 budgets on made-up corpora that grow: time must grow with pages, memory must not."""
+    import os
+
+    from harness.bench.scale import BUDGETS, COLUMNS, METHODS, measure
+    from harness.progress import bar, quiet
+
+    sizes = [int(size) for size in pages.split(",")]
+    rows = measure(sizes, queries, workers or os.cpu_count() or 1, quiet if as_json else bar)
+    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {queries} queries, pages of 30 vectors"
+    print_rows(rows, COLUMNS, title=title, as_json=as_json)

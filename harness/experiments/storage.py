@@ -29,7 +29,7 @@ from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
-from pruners import STANDARD, Diagnostic, Merged, Page, Subset, prune
+from pruners import STANDARD, Merged, Page, Subset, prune
 from pruners.core.errors import PruneBoardError
 
 BUDGETS = (1.0, *sorted(STANDARD, reverse=True))
@@ -113,7 +113,7 @@ def _method(workbench: Workbench) -> Method:
     (method,) = ready(workbench, [workbench.settings.pruner], STANDARD)
     if method.failure is not None:
         raise PruneBoardError(method.failure)
-    if isinstance(method.pruner, Diagnostic):
+    if method.diagnostic:
         raise PruneBoardError(f"{method.text} looks at a page's queries, so no index can be made with it; name another")
     return method
 

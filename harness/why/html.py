@@ -125,7 +125,7 @@ def shade(lost: float) -> str:
     """The background of a token by the similarity that it lost."""
     colour, strength = lost_colour(lost)
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgb({red} {green} {blue} / {0.85 * strength:.2f})"
+    return f"rgb({red} {green} {blue} / {0.6 * strength:.2f})"
 
 
 def told(view: PageView, cell: Cell) -> str:

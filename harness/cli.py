@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import sys
 from typing import Annotated
 
@@ -80,12 +78,7 @@ def run() -> int:
 
 
 def main() -> None:
-    """Run a command and leave at once: to take torch apart, object by object, takes up to half a second."""
-    status = run()
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    sys.exit(run())
 
 
 if __name__ == "__main__":

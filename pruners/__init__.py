@@ -54,7 +54,7 @@ class _Package(types.ModuleType):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not isinstance(value, types.ModuleType) or name == "core":
+        if not isinstance(value, types.ModuleType) or name in ("core", "kernels"):
             super().__setattr__(name, value)
 
 

@@ -25,12 +25,11 @@ def check(
     from pruners.core.errors import PrunerError
     from pruners.core.page import Window
     from pruners.core.proof import BUDGETS, check_contract
-    from pruners.sap import with_window
 
     broken = 0
     rows: list[dict] = []
     for method in resolve(pruner):
-        method = with_window(method, Window(0, None))
+        method = method.with_window(Window(0, None))
         start = time.perf_counter()
         try:
             proofs = check_contract(method, signal or ())

@@ -11,7 +11,6 @@ import typer
 from rich.markup import escape
 
 from harness.console import NAME_WIDTH, output, people, print_rows
-from harness.loading import loading
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
@@ -69,10 +68,9 @@ def evaluate(
     With no options: the embedded retriever and benchmark, every method, budgets 0.05, 0.10 and 0.20. Killed and started
     again, it goes on where it was. Exit status 1 if a method failed; the others' results are kept.
     """
-    with loading():
-        import harness
-        from harness.evaluation.evaluate import run_name
-        from harness.progress import bar
+    import harness
+    from harness.evaluation.evaluate import run_name
+    from harness.progress import bar
 
     settings = harness.settings(
         config,

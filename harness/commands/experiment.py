@@ -106,8 +106,8 @@ def experiment(
         )
     else:
         with display() as progress:
-            lab = Workbench(settings, store or default_root(), out, cores, progress, said)
-            done = run_experiments(lab, chosen, again=again)
+            workbench = Workbench(settings, store or default_root(), out, cores, progress, said)
+            done = run_experiments(workbench, chosen, again=again)
     _report(done, settings, as_json)
     if any(item.failure for item in done):
         raise typer.Exit(1)

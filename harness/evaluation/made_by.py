@@ -22,14 +22,13 @@ import pruners
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
-from harness.store.format import library_versions
+from harness.files import library_versions
 from harness.store.reader import Store
 from pruners import Pruner
 from pruners.core import plugins, source
-from pruners.core.contract import Preset
 from pruners.core.errors import PruneBoardError
 
-MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core")
+MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core", "pruners/kernels")
 """The project's own code that every figure depends on, beside the method's."""
 
 
@@ -142,7 +141,7 @@ def files_of(pruner: Pruner) -> list[str]:
 
 def _composition(pruner: Pruner) -> str:
     """What really runs: presets unfolded, windows bound."""
-    return str(pruner.made if isinstance(pruner, Preset) else pruner)
+    return str(pruner.made)
 
 
 def all_parts(pruner: Pruner) -> list[Pruner]:

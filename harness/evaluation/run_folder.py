@@ -19,19 +19,18 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness import parquet
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.results import Result
-from harness.store.format import library_versions, write_atomically
+from harness.files import library_versions, write_atomically
+from harness.metrics.results_table import HEADLINE, KEYS, ResultsTable
 from pruners.core.errors import PruneBoardError
 
 LIBRARIES = (
@@ -40,23 +39,8 @@ LIBRARIES = (
 )
 
 
-HEADLINE = "ndcg@5"
-AVERAGED = ("language", "budget", "trial", HEADLINE)
-"""Of a result's rows what a summary needs."""
 KEPT = ".kept.parquet"
 KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
-
-
-@dataclass(frozen=True)
-class StoredFigures:
-    """Of a result what an average needs: the summary by budget, and some columns of its rows."""
-
-    summary: list[dict]
-    columns: dict[str, np.ndarray]
-
-    @classmethod
-    def of(cls, summary: list[dict], rows: pa.Table) -> StoredFigures:
-        return cls(summary, {name: rows[name].to_numpy() for name in AVERAGED})
 
 
 class RunFolder:
@@ -64,8 +48,6 @@ class RunFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._written: dict[tuple[str, str], StoredFigures] = {}
-        """What this process wrote: averages need not read it back."""
 
     @classmethod
     def begin(cls, folder: Path, config: Config) -> RunFolder:
@@ -97,7 +79,6 @@ class RunFolder:
         """Take a result out of the run. The JSON file goes first: without it there is no result."""
         for ending in (".json", ".parquet", KEPT):
             self._path(data_set, slug, ending).unlink(missing_ok=True)
-        self._written.pop((data_set, slug), None)
 
     def read_made_by(self, data_set: str, slug: str) -> dict[str, str] | None:
         """What made a result; None if a release did that left no note of it, or if it cannot be read."""
@@ -123,7 +104,6 @@ class RunFolder:
             "budgets": result.summary,
         }
         self.write_json(str(self._path(result.data_set, slug, ".json").relative_to(self.folder)), record)
-        self._written[result.data_set, slug] = StoredFigures.of(result.summary, result.rows)
 
     def read_result(self, data_set: str, slug: str) -> Result:
         record = json.loads(self._path(data_set, slug, ".json").read_text())
@@ -132,14 +112,17 @@ class RunFolder:
         kept = read_kept(self._path(data_set, slug, KEPT), len(record["budgets"]))
         return Result(record["data_set"], record["method"], record["budgets"], rows, kept, record.get("made_by") or {})
 
-    def read_figures(self, data_set: str, slug: str) -> StoredFigures:
-        """Ranked pages are most of a result, and most of the time: they are not unpacked."""
-        if (data_set, slug) in self._written:
-            return self._written[data_set, slug]
-        record = json.loads(self._path(data_set, slug, ".json").read_text())
-        with pq.ParquetFile(self._path(data_set, slug, ".parquet")) as file:
-            table = file.read(list(AVERAGED), use_threads=False)
-        return StoredFigures.of(record["budgets"], table)
+    def read_summary(self, data_set: str, slug: str) -> list[dict]:
+        """A result's figures that are no query's: one entry a budget."""
+        return json.loads(self._path(data_set, slug, ".json").read_text())["budgets"]
+
+    def read_table(self, data_sets: Sequence[str], slug: str, measures: Sequence[str] = (HEADLINE,)) -> ResultsTable:
+        """Measures of every query. Ranked pages are most of a result, and most of the time: they are not unpacked."""
+        found = {}
+        for data_set in data_sets:
+            with pq.ParquetFile(self._path(data_set, slug, ".parquet")) as file:
+                found[data_set] = file.read([*KEYS, *measures], use_threads=False)
+        return ResultsTable.of(found)
 
     def add_timings(self, data_set: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}

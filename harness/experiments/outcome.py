@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.experiments import latex
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.evaluation.learned_state import from_tree, read_tensors
 from harness.evaluation.made_by import all_parts, describe_method
 from harness.evaluation.methods import Method
-from harness.submissions.finished_run import FinishedRun
+from harness.submissions.run_facts import FinishedRun
 from pruners import Pruner, catalogue
 from pruners.core import plugins
 from pruners.core.errors import PruneBoardError

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from harness.evaluation.config import Config
-    from harness.submissions.hand_in import Submitted
+    from harness.submissions.submit import Submitted
     from pruners import Pruner
 
 
@@ -39,7 +39,7 @@ class Results:
     def __init__(
         self, folder: Path, own: Sequence[Pruner] = (), *, rows: list[dict] | None = None, remarks: Sequence[str] = ()
     ) -> None:
-        from harness.submissions.finished_run import FinishedRun
+        from harness.submissions.run_facts import FinishedRun
 
         self.folder = folder
         self.remarks = list(remarks)
@@ -154,9 +154,9 @@ class Results:
 
     def submit(self, submitter: str, **options: Any) -> list[Submitted]:
         """Write the results as submissions, one a method; `harness.submit` has the options."""
-        from harness.submissions.hand_in import hand_in
+        from harness.submissions.submit import submit
 
-        return hand_in(self.folder, submitter, **options)
+        return submit(self.folder, submitter, **options)
 
     @cached_property
     def _measured(self) -> list[_Measured]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import default_root
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 
 FORMAT = 1
 PASSED, FAILED, NOT_DONE = "passed", "failed", "not done"

@@ -8,8 +8,8 @@ from pathlib import Path
 from harness.backbones import registry
 from harness.backbones.contract import Backbone, Options
 from harness.backbones.made_with import ENCODING
+from harness.files import library_versions
 from harness.progress import Progress
-from harness.store.format import library_versions
 from harness.verification.checks import CHECKS, NotPossibleError, run_checks
 from harness.verification.figure import figure_of, judge
 from harness.verification.published import smallest_task

@@ -8,21 +8,21 @@ how many vectors an adaptive method kept of a page, bytes beyond the vectors' ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from harness.metrics.ranking import CUTOFFS, TOP
 from harness.submissions.checks import AGAIN, TOLERANCE, where
-from harness.submissions.entry import printable
-from harness.submissions.pinned import Judgements
-from harness.submissions.problems import Notes
-from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
-from harness.submissions.rows import PerQuery, Scores, ScoresOf
+from harness.submissions.judgements import RANKED, Judgements, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
+from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission
+from harness.submissions.tables import PerQuery, Scores, ScoresOf
+from pruners.core.budget import keep_count
 
 HEADLINE = CUTOFFS.index(5)
 FEW_QUERIES = 10  # so few rankings may coincide at two budgets
@@ -200,3 +200,64 @@ def _warn_reused(submission: Submission, name: str, table: PerQuery, blocks: Blo
         if realised[a] != realised[b] and len(top[a]) > FEW_QUERIES and np.array_equal(top[a], top[b]):
             what = f"all {len(top[a])} rankings at {a:g} and {b:g} are the same"
             notes.warn(f"per_query ({printable(name)}).top_10", what, "were they copied from one budget to another?")
+
+
+def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Judgements], notes: Notes) -> None:
+    """The rows are whole, their counts possible, and their sums what the cells say."""
+    kept: dict[tuple[str, float], list[np.ndarray]] = {}
+    lists = table["kept"].combine_chunks()
+    flat, ends = lists.flatten().to_numpy().astype(np.int64), np.cumsum(lists.value_lengths().to_numpy())
+    counts = np.split(flat, ends)[: len(ends)]
+    for name, budget, row in zip(table["data_set"].to_pylist(), table["budget"].to_pylist(), counts, strict=True):
+        kept.setdefault((name, budget), []).append(row)
+    cells: dict[tuple[str, float], list[tuple[int, Cell]]] = {}
+    for i, cell in enumerate(submission.cells):
+        cells.setdefault((cell.data_set, cell.budget), []).append((i, cell))
+    for name, budget in sorted(kept.keys() ^ cells.keys()):
+        notes.error("kept", f"{printable(name)} at {budget:g} is in the rows or in the cells only", AGAIN)
+    for (name, budget), here in cells.items():
+        rows, full, trials = kept.get((name, budget)), kept.get((name, 1.0)), here[0][1].trials
+        field, pages = f"kept ({printable(name)} at {budget:g})", len(judged[name].page_ids)
+        if rows is None or full is None:
+            continue  # said above
+        if any(len(row) != pages for row in [*rows, full[0]]):
+            notes.error(field, f"has {len(rows[0])} pages, the benchmark {pages}", AGAIN)
+        elif len(rows) != trials:
+            notes.error(field, f"has {len(rows)} trials, the cells say {trials}", AGAIN)
+        elif _check_counts(submission, field, budget, np.stack(rows), full[0], notes):
+            _check_realised(submission, here, np.stack(rows), full[0], notes)
+
+
+def _check_counts(
+    submission: Submission, field: str, budget: float, rows: np.ndarray, full: np.ndarray, notes: Notes
+) -> bool:
+    """Whether every page keeps as many vectors as the contract allows: ⌈γN⌉, at most that (snapped), any (adaptive)."""
+    if (rows < 1).any() or (rows > full).any():
+        notes.error(field, "a page keeps fewer than one or more than all of its vectors", AGAIN)
+        return False
+    if not submission.method.adaptive:
+        keep = {n: keep_count(budget, n) for n in set(full.tolist())}
+        expected = np.array([keep[n] for n in full.tolist()])
+        off = rows > expected if submission.method.snapped else rows != expected
+        if wrong := int(off.any(0).sum()):
+            what = f"{wrong} pages do not keep ⌈γN⌉ vectors, as a fixed budget must"
+            if submission.method.snapped:
+                what = f"{wrong} pages keep more than ⌈γN⌉ vectors, which no snapped budget may"
+            notes.error(field, what, "declare what the method is, or keep the budget")
+            return False
+    return True
+
+
+def _check_realised(
+    submission: Submission, cells: Sequence[tuple[int, Cell]], rows: np.ndarray, full: np.ndarray, notes: Notes
+) -> None:
+    mean = float(rows.sum(1).mean())
+    found = {"realised": mean / float(full.sum())}
+    if submission.backbone.profile != "native":  # there prompt vectors are stored too, of which nothing is kept here
+        found["vectors_per_page"] = mean / len(full)
+    for i, cell in cells:
+        for what, value in found.items():
+            stated = getattr(cell, what)
+            if stated is None or abs(stated - value) > TOLERANCE * max(1, value):
+                field = f"{where(i, cell)}.{what}"
+                notes.error(field, f"is {stated}, but the kept vectors give {value:.6f}", AGAIN)

@@ -14,13 +14,11 @@ from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw
 from harness.encode import encode
-from harness.evaluation.compile import compile_loops
 from harness.evaluation.config import Config
-from harness.evaluation.methods import Method, has_open_window, learning, needs_calibration, prepare
+from harness.evaluation.methods import Method, prepare
 from harness.evaluation.run_folder import RunFolder
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners.adaptive import Adaptive
 from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
 
@@ -46,13 +44,13 @@ class Setting:
 
 def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
     """Before any work: methods that learn something must have something to learn it from."""
-    learners = [m.text for m in methods if needs_calibration(m.pruner)]
+    learners = [m.text for m in methods if m.pruner.needs_calibration]
     card = setting.backbone.card
     if (
         given_or_saved(setting.config.window, setting.backbone, setting.stores, {}) is None
         and as_reported(card) is None
     ):
-        learners = [m.text for m in methods if needs_calibration(m.pruner) or has_open_window(m.pruner)]
+        learners = [m.text for m in methods if m.pruner.needs_calibration or m.pruner.open_window]
     if learners and setting.calibration is None:
         raise PruneBoardError(
             f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.benchmark.name} "
@@ -67,8 +65,8 @@ def calibrated(
     """Methods with windows and thresholds. What was learned, and from what, goes into the run folder."""
     config = setting.config
     fit = [method for method in methods if method.failure is None]
-    wants_window = any(has_open_window(m.pruner) for m in fit)
-    wants_pages = any(needs_calibration(m.pruner) for m in fit)
+    wants_window = any(m.pruner.open_window for m in fit)
+    wants_pages = any(m.pruner.needs_calibration for m in fit)
     if not wants_window and not wants_pages:
         return prepare(methods, None, [], config.budgets)
     bound: BoundWindow | None = None
@@ -88,16 +86,14 @@ def calibrated(
     if wants_pages:
         assert store is not None, "`require_calibration` saw to it"
         pages = [store.page(index) for index in draw(range(len(store)), config.calibration_pages, config.seed)]
-    with learning(fit, pages, config.budgets, setting.workers) as learned:
-        if wants_window and bound is None:
-            bound = _learned(setting, data_set, store)
-        if bound is not None:
-            _same_as_before(run, bound)
-            setting.say(bound.told)
-        with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
-            compile_loops(fit, config.budgets)
-            ready = prepare(methods, bound.window if bound else None, pages, config.budgets, learned())
-            advance(1)
+    if wants_window and bound is None:
+        bound = _learned(setting, data_set, store)
+    if bound is not None:
+        _same_as_before(run, bound)
+        setting.say(bound.told)
+    with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
+        ready = prepare(methods, bound.window if bound else None, pages, config.budgets, setting.workers)
+        advance(1)
     run.write_json(RECORD, _record(data_set, store, bound, len(pages), ready))
     return ready
 
@@ -136,7 +132,5 @@ def _record(
 
 
 def thresholds(pruner: Pruner) -> dict[str, float]:
-    """The z-score thresholds that a pruner, or a part of it, learned, by budget; at a budget of 1 there is none."""
-    if isinstance(pruner, Adaptive):
-        return {f"{b:g}": value for b, value in (pruner.thresholds or {}).items() if math.isfinite(value)}
-    return next((found for part in pruner.parts() if (found := thresholds(part))), {})
+    """The thresholds that a pruner learned, as a run records them; at a budget of 1 there is none."""
+    return {f"{b:g}": value for b, value in pruner.learned_thresholds.items() if math.isfinite(value)}

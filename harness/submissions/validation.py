@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.files import file_checksum
 from harness.parquet import TableError
-from harness.store.format import file_checksum
-from harness.submissions import folder as tree
-from harness.submissions import peers as others
-from harness.submissions.check_kept import check_kept
-from harness.submissions.check_tables import Recomputed, check_per_query
+from harness.submissions.benchmark import PinnedBenchmark, checked_benchmark, coverage
 from harness.submissions.checks import (
     AGAIN,
     check_cells,
@@ -23,13 +20,38 @@ from harness.submissions.checks import (
     check_place,
     check_size,
 )
-from harness.submissions.coverage import coverage
-from harness.submissions.entry import CheckedSubmission, SubmissionError, find_submissions, printable, read_submission
-from harness.submissions.pinned import FILE, Pinned
-from harness.submissions.problems import Notes, Problem
-from harness.submissions.rows import kept_path, per_query_path, read_kept, read_per_query
+from harness.submissions.comparisons import Peer, check_against_full_and_random, reproductions
+from harness.submissions.folder import BENCHMARK, check_history, check_tree, find_submissions, read_submission, unsafe
+from harness.submissions.problems import Notes, Problem, SubmissionError, crash, printable
 from harness.submissions.schema import Submission
+from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
+from harness.submissions.tables import ScoresOf, kept_path, per_query_path, read_kept, read_per_query
 from harness.workers import spread
+
+
+@dataclass(frozen=True)
+class CheckedSubmission:
+    """A submission as found on disk. `status` is the rung of the ladder that it has really reached.
+
+    Where NDCG was computed again, `submission` and `scores` have the values that came out.
+    """
+
+    path: Path
+    submission: Submission
+    scores: ScoresOf | None
+    """Of each query; None where figures are reported."""
+    status: str
+    """reported, self-reported, recomputed or reproduced."""
+    warnings: tuple[str, ...] = ()
+    coverage: Mapping[float, tuple[int, int]] = field(default_factory=dict)
+    """Budget -> complete data sets (every language there), and data sets of the benchmark: 13 of 14."""
+    reproduced_by: tuple[str, ...] = ()
+    """Ids of submissions by others that measured the same and agree."""
+
+    def is_complete(self, budget: float) -> bool:
+        """Only complete rows are averaged and ranked."""
+        done, all_of_them = self.coverage.get(budget, (0, 1))
+        return done == all_of_them
 
 
 @dataclass(frozen=True)
@@ -50,7 +72,7 @@ class _Checking:
     """The state of one validation."""
 
     root: Path
-    pinned: dict[str, Pinned | None] = field(default_factory=dict)
+    pinned: dict[str, PinnedBenchmark | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
     entries: list[CheckedSubmission] = field(default_factory=list)
 
@@ -67,7 +89,7 @@ class _Read:
     inside: Path
     """Below the folder of submissions."""
     submission: Submission
-    pinned: Pinned | None
+    pinned: PinnedBenchmark | None
     notes: Notes
 
 
@@ -79,9 +101,9 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
     _check_each(checking, [one for one in found if one is not None])
     _check_together(checking)
     if files is None:
-        tree.check_tree(root, checking.about)
+        check_tree(root, checking.about)
         if base is not None:
-            tree.check_history(root, base, checking.about)
+            check_history(root, base, checking.about)
     shown = {path.resolve() for path in wanted} | {(root / name).resolve() for name in checking.pinned}
     problems = [
         problem
@@ -95,14 +117,14 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
 
 def _context(files: Sequence[Path]) -> list[Path]:
     """Submissions of the same backbones and benchmarks: random's row, and what is reproduced, are among them."""
-    homes = {path.parent.parent for path in files if (path.parent.parent.parent / FILE).is_file()}
+    homes = {path.parent.parent for path in files if (path.parent.parent.parent / BENCHMARK).is_file()}
     return [path for home in sorted(homes) for path in sorted(home.glob("*/*.json"))]
 
 
 def _read(checking: _Checking, path: Path) -> _Read | None:
     """A submission and its benchmark; None if it is no submission."""
     notes = checking.about(path)
-    if (reason := tree.unsafe(path, checking.root)) is not None:
+    if (reason := unsafe(path, checking.root)) is not None:
         notes.error("path", reason, "put the file itself there")
         return None
     try:
@@ -117,11 +139,18 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
 
 def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
     """Every submission by itself, spread over the cores; their order stays."""
-    with spread(lambda i: _check_one(found[i]), range(len(found)), os.cpu_count() or 1) as results:
+    with spread(lambda i: _check_alone(found[i]), range(len(found)), os.cpu_count() or 1) as results:
         for one, (problems, entry) in zip(found, results, strict=True):
             one.notes.found[:] = problems  # a worker has notes of its own
             if entry is not None:
                 checking.entries.append(entry)
+
+
+def _check_alone(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
+    try:
+        return _check_one(one)
+    except Exception as error:  # whatever it is, it is this submission's, and the others are checked
+        return [*one.notes.found, crash(one.path, error)], None
 
 
 def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
@@ -148,10 +177,10 @@ def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
     return notes.found, entry if notes.clean else None
 
 
-def _recompute(path: Path, submission: Submission, pinned: Pinned, notes: Notes) -> Recomputed | None:
+def _recompute(path: Path, submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> Recomputed | None:
     """Figures computed again from the tables beside a submission."""
     for name, file in (("per_query", per_query_path(path)), ("kept", kept_path(path))):
-        if tree.unsafe(file, path.parents[3]) is not None:
+        if unsafe(file, path.parents[3]) is not None:
             notes.error(name, f"{file.name} is a link", "put the file itself there")
         elif file_checksum(file) != getattr(submission, name):
             notes.error(name, f"{file.name} is not the file that was submitted: its checksum differs", "restore it")
@@ -170,13 +199,13 @@ def _recompute(path: Path, submission: Submission, pinned: Pinned, notes: Notes)
 
 def _check_together(checking: _Checking) -> None:
     notes_of = {notes.file: notes for notes in checking.notes}
-    peers = [others.Peer(entry.submission, entry.scores, notes_of[entry.path]) for entry in checking.entries]
+    peers = [Peer(entry.submission, entry.scores, notes_of[entry.path]) for entry in checking.entries]
     for name, pinned in checking.pinned.items():
         if pinned is not None:
             here = [peer for peer in peers if peer.submission.benchmark.name == name]
-            others.check_against_full_and_random(here, pinned)
+            check_against_full_and_random(here, pinned)
     known = {name: pinned for name, pinned in checking.pinned.items() if pinned is not None}
-    agree = others.reproductions(peers, known)
+    agree = reproductions(peers, known)
     checking.entries = [
         replace(entry, status="reproduced", reproduced_by=agree[entry.submission.id])
         if entry.submission.id in agree
@@ -186,12 +215,12 @@ def _check_together(checking: _Checking) -> None:
     ]
 
 
-def _pinned(checking: _Checking, name: str) -> Pinned | None:
+def _pinned(checking: _Checking, name: str) -> PinnedBenchmark | None:
     """The pinned benchmark, read and checked once."""
     if name not in checking.pinned:
         home = checking.root / name
-        about = checking.about(home / "benchmark.json")
-        checking.pinned[name] = tree.checked_pinned(home, about)
+        about = checking.about(home / BENCHMARK)
+        checking.pinned[name] = checked_benchmark(home, about)
     return checking.pinned[name]
 
 

@@ -10,12 +10,10 @@ import numpy as np
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import compare
-from harness.submissions.coverage import coverage
-from harness.submissions.entry import printable
-from harness.submissions.pinned import Pinned
-from harness.submissions.problems import Notes
-from harness.submissions.rows import ScoresOf
+from harness.submissions.benchmark import PinnedBenchmark, coverage
+from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Submission, Track
+from harness.submissions.tables import ScoresOf
 
 RESAMPLES = 2000  # for a warning; the board's intervals have more
 REPRODUCED_WITHIN = 1.0  # points of a benchmark's mean NDCG@5, as for the full model against MTEB
@@ -40,7 +38,7 @@ class _Cell:
     """(data set, language) -> NDCG@5 of each query, mean over trials."""
 
 
-def check_against_full_and_random(peers: Sequence[Peer], pinned: Pinned) -> None:
+def check_against_full_and_random(peers: Sequence[Peer], pinned: PinnedBenchmark) -> None:
     """One bootstrap for all submissions of a benchmark that share a full model, so that they share its resamples."""
     groups: dict[tuple[str, str], list[_Cell]] = {}
     fulls: dict[tuple[str, str], _Cell] = {}
@@ -58,7 +56,7 @@ def check_against_full_and_random(peers: Sequence[Peer], pinned: Pinned) -> None
     _warn_of_other_full_models(groups, fulls)
 
 
-def reproductions(peers: Sequence[Peer], pinned: Mapping[str, Pinned]) -> dict[str, tuple[str, ...]]:
+def reproductions(peers: Sequence[Peer], pinned: Mapping[str, PinnedBenchmark]) -> dict[str, tuple[str, ...]]:
     """Id -> ids of submissions by others that measured the same and agree: both of a pair count as reproduced."""
     known = {peer.submission.id: peer for peer in peers}
     agree: dict[str, tuple[str, ...]] = {}
@@ -77,7 +75,7 @@ def reproductions(peers: Sequence[Peer], pinned: Mapping[str, Pinned]) -> dict[s
     return agree
 
 
-def _not_the_same(ours: Submission, theirs: Submission, pinned: Pinned) -> str | None:
+def _not_the_same(ours: Submission, theirs: Submission, pinned: PinnedBenchmark) -> str | None:
     """Why one submission does not reproduce another; None if it does."""
     mine = ours.benchmark.name, ours.backbone.name, ours.method.name
     if mine != (theirs.benchmark.name, theirs.backbone.name, theirs.method.name):
@@ -94,7 +92,7 @@ def _not_the_same(ours: Submission, theirs: Submission, pinned: Pinned) -> str |
     return None
 
 
-def _means(submission: Submission, pinned: Pinned) -> dict[float, float]:
+def _means(submission: Submission, pinned: PinnedBenchmark) -> dict[float, float]:
     """Mean NDCG@5 in % of every complete budget."""
     means = {}
     for budget, (done, wanted) in coverage(submission, pinned).items():

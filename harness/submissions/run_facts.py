@@ -1,4 +1,4 @@
-"""What a submission says of a run's method, backbone and environment."""
+"""What a submission says of a finished run folder: its benchmark, methods, backbone and environment."""
 
 from __future__ import annotations
 
@@ -8,15 +8,80 @@ from pathlib import Path
 from typing import Any
 
 from harness.backbones import registry
-from harness.submissions.finished_run import FinishedRun, slug
-from harness.submissions.schema import BackboneFacts, Environment, MethodFacts, Track
+from harness.evaluation.config import Config, read_config
+from harness.evaluation.run_folder import RunFolder
+from harness.submissions.benchmark import PinnedBenchmark, read_tables
+from harness.submissions.schema import BackboneFacts, BenchmarkFacts, DataSetFacts, Environment, MethodFacts, Track
+from pruners.core.errors import PruneBoardError
 
 WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
 """What a submission says of a window; the curve is drawn on the backbone's page."""
 TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
 
 
-def method(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
+class FinishedRun:
+    """What the files of a run say."""
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / "config.toml").is_file():
+            raise PruneBoardError(f"{folder} is no run folder: it has no config.toml. `harness evaluate` makes one")
+        self.files = RunFolder(folder)
+        self.config: Config = read_config(folder / "config.toml")
+        self.methods: dict[str, dict[str, Any]] = self._json("methods.json")
+        self.stores: dict[str, dict[str, Any]] = self._json("stores.json")
+        self.card: dict[str, Any] = self._json("backbone.json")
+        self.environment: dict[str, Any] = self._json("environment.json")
+        self.timings: dict[str, dict[str, float]] = self.files.read_json("timings.json") or {}
+        self.calibration: dict[str, Any] | None = self.files.read_json("calibration.json")
+        if self.files.read_json("failures.json") is None:
+            raise PruneBoardError(
+                f"{folder} is not finished; run its `harness evaluate` again: it goes on where it was"
+            )
+
+    def _json(self, name: str) -> Any:
+        found = self.files.read_json(name)
+        if found is None:
+            raise PruneBoardError(
+                f"{self.files.folder} has no {name}: it is not finished, or an earlier release made it; evaluate again"
+            )
+        return found
+
+    @property
+    def submittable(self) -> tuple[str, ...]:
+        """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
+        return tuple(
+            text for text, facts in self.methods.items() if not (facts.get("own_threshold") or facts.get("partner_of"))
+        )
+
+    def benchmark(self) -> PinnedBenchmark:
+        """The benchmark of the run, with its relevance."""
+        name = slug(self.card["benchmark"])
+        data_sets = tuple(_data_set(data_set, facts) for data_set, facts in self.stores.items())
+        judged = read_tables(self.files.folder / "benchmark")
+        return PinnedBenchmark(BenchmarkFacts(name=name, data_sets=data_sets), judged)
+
+
+def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
+    return DataSetFacts(
+        name=data_set,
+        revision=facts["revision"] or None,
+        pages=facts["pages"],
+        queries=facts["queries"],
+        languages=tuple(facts["languages"]),
+        corpus=facts["content"]["corpus"],
+        page_texts=facts["content"].get("texts"),
+        query_texts=facts["content"]["queries"],
+        qrels=facts["content"]["qrels"],
+    )
+
+
+def slug(text: str) -> str:
+    """A name that can be a folder."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
+    return plain[:120] or "unnamed"
+
+
+def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
     """A method with its parameters and what it learned."""
     facts = run.methods[text]
     declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
@@ -58,7 +123,7 @@ def code_of(made_by: Mapping[str, str]) -> str:
     return f"sha256-{hashlib.sha256((made_by['project'] + made_by['code']).encode()).hexdigest()}"
 
 
-def backbone(run: FinishedRun, name: str | None) -> BackboneFacts:
+def backbone_facts(run: FinishedRun, name: str | None) -> BackboneFacts:
     """The card of the retriever. Where a local checkpoint lies is nobody's business: its folder's name is enough."""
     card = run.card
     _, other, checkpoint = run.config.backbone.partition("=")
@@ -81,7 +146,7 @@ def backbone(run: FinishedRun, name: str | None) -> BackboneFacts:
     )
 
 
-def environment(run: FinishedRun) -> Environment:
+def environment_facts(run: FinishedRun) -> Environment:
     facts = run.environment
     return Environment(
         python=facts["python"],

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
     from harness.submissions.submit import Submitted
+    from harness.why.shown import Drawing
     from pruners import Pruner, Window
 
 __all__ = [
     *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "settings", "submit"),
+    *("load_backbone", "load_benchmark", "load_run", "settings", "show", "submit"),
 ]
 
 Say = Callable[[str], None]
@@ -118,6 +119,43 @@ def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) 
     from pruners.core.pruned import as_pruner
 
     return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
+
+
+def show(
+    page: str | None = None,
+    pruners: Sequence[Any] | None = None,
+    *,
+    data_set: str | None = None,
+    budgets: str | Sequence[float] | None = None,
+    query: str | None = None,
+    layers: bool = False,
+    run: Results | Path | str | None = None,
+    store: Path | str | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+    **settings_: Any,
+) -> Drawing:
+    """Draw a page with what methods keep of it; a notebook shows it. `harness show --help` explains options.
+
+    Of a `run` the methods are those that it measured; without one they are calibrated by the rules of an evaluation,
+    whose settings (`backbone`, `benchmark`, `window`, `seed`, …) are taken too. `pruners` are as in `evaluate`.
+    """
+    from harness.encode import default_root
+    from harness.progress import quiet
+    from harness.why.show import USUAL, Asked, show_page, show_recorded
+    from harness.why.shown import Drawing
+    from pruners.core.errors import PruneBoardError
+
+    asked, root = Asked(page, data_set, query, layers), Path(store) if store else default_root()
+    texts, own = _chosen(pruners) if pruners else ([], [])
+    if run is None:
+        chosen = settings(pruners=texts or USUAL, budgets=budgets, **settings_)
+        return Drawing(show_page(asked, chosen, root, progress or quiet, say or _nobody, own))
+    if given := [name for name, value in settings_.items() if value is not None]:
+        raise PruneBoardError(f"a run has its own {given[0]}: leave it out, or leave the run out")
+    results = run if isinstance(run, Results) else load_run(run, own)
+    wanted = settings(budgets=budgets).budgets if budgets is not None else ()
+    return Drawing(show_recorded(asked, results, root, texts, wanted))
 
 
 def load_benchmark(name: str) -> Benchmark:

@@ -15,11 +15,13 @@ from harness.commands import (
     encode,
     evaluate,
     experiment,
+    explain,
     import_,
     import_vectors,
     leaderboard,
     listing,
     new_pruner,
+    show,
     submit,
     validate,
     verify_backbone,
@@ -33,6 +35,8 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(explain.explain)
+app.command()(show.show)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)

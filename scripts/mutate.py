@@ -39,7 +39,7 @@ TESTS = {
     "harness/submissions": ["tests/harness/submissions"],
     "harness/store": ["tests/harness/test_store.py", "tests/harness/test_import_vectors.py"],
 }
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "runs")
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
 
 FLIPS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
@@ -139,6 +139,11 @@ def change(text: str) -> str:
     return re.sub(r":\d+: ", ": ", text, count=1)
 
 
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """What a copy does not need. Runs lie in the project's own folder; `harness/runs` is code."""
+    return {*LEFT_OUT(folder, names), *({"runs", "site", "stores"} if Path(folder) == ROOT else ())}
+
+
 def passes(copy: Path, tests: list[str], cache: Path, seconds: float) -> bool:
     """Whether the tests pass in the copy. What takes longer than it may has been noticed too."""
     own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache)}
@@ -172,19 +177,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-n", type=int, default=30, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="files whose path starts with this")
+    parser.add_argument("--only", action="append", help="files whose path starts with this; may be repeated")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for the tests of a mutant")
     asked = parser.parse_args()
     files = [file for folder in TESTS for file in sorted((ROOT / folder).rglob("*.py"))]
     sources = {file.relative_to(ROOT).as_posix(): file.read_text() for file in files}
+    only = tuple(asked.only or [""])
     known = set(map(change, EQUIVALENT.read_text().splitlines()))
-    every = [m for path, text in sources.items() if path.startswith(asked.only) for m in mutants(path, text)]
+    every = [m for path, text in sources.items() if path.startswith(only) for m in mutants(path, text)]
     every = [mutant for mutant in every if change(str(mutant)) not in known]
     chosen = random.Random(asked.seed).sample(every, min(asked.n, len(every)))
     print(f"{len(chosen)} of {len(every)} mutants")
     with tempfile.TemporaryDirectory() as folder:
         copy, warm, survivors = Path(folder) / "copy", Path(folder) / "compiled", 0
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT)
+        shutil.copytree(ROOT, copy, symlinks=True, ignore=left_out)
         tests_of = {m: next(tests for at, tests in TESTS.items() if m.path.startswith(f"{at}/")) for m in chosen}
         for tests in {" ".join(tests): tests for tests in tests_of.values()}.values():
             if not passes(copy, tests, warm, 3 * asked.timeout):

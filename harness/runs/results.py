@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from harness.evaluation.config import Config
+    from harness.progress import Progress
     from harness.submissions.submit import Submitted
+    from harness.why.shown import Report
     from pruners import Pruner
 
 
@@ -126,6 +128,33 @@ class Results:
             at = ", ".join(f"{b:g}" for b in self.config.budgets)
             raise _error(f"{measured.text} was not measured at a budget of {budget:g}; the run's are {at}")
         return lost(self._run, measured.slug, budget).head(most).reset_index(drop=True)
+
+    def explain(
+        self,
+        method: Any = None,
+        *,
+        against: Any = "full",
+        budget: float | None = None,
+        most: int = 20,
+        store: Path | str | None = None,
+        figures_only: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Why a method loses against another one, or the full model: figures, and `most` queries with their pages.
+
+        A notebook shows it; `.save("why.html")` writes it. Left out: the run's first method, and a budget of 0.1.
+        """
+        from harness.encode import default_root
+        from harness.progress import quiet
+        from harness.why.explain import explain_run
+        from harness.why.shown import Report
+
+        one, other = (
+            which if which is None or isinstance(which, str) else self._find(which).text for which in (method, against)
+        )
+        root = Path(store) if store else default_root()
+        more: dict[str, Any] = {"budget": budget, "most": most, "figures_only": figures_only}
+        return Report(explain_run(self, root, progress or quiet, method=one, against=str(other), **more))
 
     def plot(self, methods: Sequence[Any] = ()) -> Figure:
         """Retention against budget with 95 % intervals, of all methods or of some."""

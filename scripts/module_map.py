@@ -45,7 +45,7 @@ BESIDE = {
     "leaderboard.heat": "another part of the page",
     "leaderboard.methods": "another page of the site",
     "leaderboard.plot": "another part of the page",
-    "pruners.core.proof": "made-up pages, on which kernels are compiled",
+    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
 }
 """Modules that are given the datum, or something like it, and hand nothing on to the cell."""
 

@@ -142,11 +142,11 @@ def show(
     """
     from harness.encode import default_root
     from harness.progress import quiet
-    from harness.why.show import USUAL, Asked, show_page, show_recorded
+    from harness.why.show import USUAL, PageChoice, show_page, show_recorded
     from harness.why.shown import Drawing
     from pruners.core.errors import PruneBoardError
 
-    asked, root = Asked(page, data_set, query, layers), Path(store) if store else default_root()
+    asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
     texts, own = _chosen(pruners) if pruners else ([], [])
     if run is None:
         chosen = settings(pruners=texts or USUAL, budgets=budgets, **settings_)

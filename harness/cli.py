@@ -20,6 +20,7 @@ from harness.commands import (
     leaderboard,
     listing,
     new_pruner,
+    pin,
     submit,
     validate,
 )
@@ -40,6 +41,7 @@ app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
 app.command()(submit.submit)
 app.command()(validate.validate)
+app.command()(pin.pin)
 app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")

@@ -277,3 +277,40 @@ def test_different_methods_never_share_a_folder() -> None:
     assert len(set(plain)) == len(plain)
     assert slug("sap") == "sap"
     assert slug("docpruner(z=0)").startswith("docpruner_z=0")
+
+
+def test_no_two_names_share_a_page_of_the_site() -> None:
+    """One could be named like another with its hash."""
+    from leaderboard.words import file_name
+
+    assert file_name("sap2") == "sap2"
+    assert file_name(file_name("Sap2")) != file_name("Sap2")
+
+
+def test_more_queries_than_mteb_counts_are_no_vidore(tmp_path: Path) -> None:
+    """Invented queries, with an honest hash of what was invented."""
+    from harness.benchmarks.known import known
+    from harness.submissions.benchmark import BenchmarkRecord, known_counts, read_benchmark
+    from harness.submissions.judgements import Judgements
+
+    record = read_benchmark(FOLDER / "vidore-v1")
+    name = "VidoreArxivQARetrieval"
+    (counted,) = known()["tasks"][name]["subsets"].values()
+    for more in (0, 1):
+        qrels = {f"q{i}": {"p": 1} for i in range(counted["queries"] + more)}
+        found = known_counts(BenchmarkRecord(record.facts, {name: Judgements(("p",), qrels, {})}))
+        assert [field for field, _ in found] == ([f"{name}.queries", f"{name}.qrels"] if more else [])
+
+
+def test_what_nobody_pinned_has_no_rank_on_the_board(spoiled: Spoiled) -> None:
+    from leaderboard.gather import gather
+    from leaderboard.views import make_views
+
+    for pinned in (True, False):
+        if not pinned:
+            (spoiled.root / "pins.json").unlink()
+        found = gather(spoiled.root, [])
+        (view,) = make_views(found.entries, found.benchmarks)
+        ranks = [row.rank for line in view.lines for row in line.rows.values()]
+        assert all(ranks) if pinned else not any(ranks)
+        assert pinned or not any(line.area_rank for line in view.lines)

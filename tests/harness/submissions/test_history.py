@@ -1,6 +1,8 @@
 """Against the state before: who may take back, reword, pin and replace what."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,6 @@ OWNER, STRANGER, MAINTAINER = ChangeBy("toy-team"), ChangeBy("somebody"), Change
 @pytest.fixture
 def before(spoiled: Spoiled, tmp_path: Path) -> Path:
     """The state before, in which `sap` belongs to the account toy-team."""
-    import shutil
-
     spoiled.json("sap", lambda s: s["origin"].update(account="toy-team"))
     return Path(shutil.copytree(spoiled.root, tmp_path / "before"))
 
@@ -101,7 +101,22 @@ def test_the_state_before_must_be_a_folder(spoiled: Spoiled, tmp_path: Path) -> 
         assert "--against" in str(result.exception)
 
 
-def test_the_first_to_measure_pins_nothing(spoiled: Spoiled, tmp_path: Path) -> None:
+def test_a_pull_request_cannot_edit_its_own_check() -> None:
+    """The workflow is the base's, its actions are named by commit and its libraries by hash."""
+    github = Path(__file__).parents[3] / ".github"
+    text = (github / "workflows" / "validate-submissions.yml").read_text()
+    assert "pull_request_target:" in text
+    assert "pull_request:" not in text
+    used = re.findall(r"uses: (\S+)", text)
+    assert len(used) == 3
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
+    lines = (github / "validate-requirements.txt").read_text().splitlines()
+    locked = [line for line in lines if not line.startswith("#")]
+    assert len(locked) > 10
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in locked)
+
+
+def test_the_first_to_measure_pins_nothing(spoiled: Spoiled) -> None:
     """Whatever is invented as pages and qrels: it is shown without a rank until a maintainer has looked at it."""
     (spoiled.root / "pins.json").unlink()
     report = validate(spoiled.root)

@@ -26,6 +26,9 @@ from harness.api import (
     settings as settings,
 )
 from harness.api import (
+    show as show,
+)
+from harness.api import (
     submit as submit,
 )
 

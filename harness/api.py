@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
     from harness.submissions.submit import Submitted
+    from harness.why.shown import Drawing
     from pruners import Pruner, Window
 
 __all__ = [
     *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "settings", "submit"),
+    *("load_backbone", "load_benchmark", "load_run", "settings", "show", "submit"),
 ]
 
 Say = Callable[[str], None]
@@ -115,9 +116,46 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
 
 def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) -> Results:
     """The results of a run folder. `pruners` are methods of the run that are in no file, for `results.method`."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
+
+
+def show(
+    page: str | None = None,
+    pruners: Sequence[Any] | None = None,
+    *,
+    data_set: str | None = None,
+    budgets: str | Sequence[float] | None = None,
+    query: str | None = None,
+    layers: bool = False,
+    run: Results | Path | str | None = None,
+    store: Path | str | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+    **settings_: Any,
+) -> Drawing:
+    """Draw a page with what methods keep of it; a notebook shows it. `harness show --help` explains options.
+
+    Of a `run` the methods are those that it measured; without one they are calibrated by the rules of an evaluation,
+    whose settings (`backbone`, `benchmark`, `window`, `seed`, …) are taken too. `pruners` are as in `evaluate`.
+    """
+    from harness.encode import default_root
+    from harness.progress import quiet
+    from harness.why.show import USUAL, PageChoice, show_page, show_recorded
+    from harness.why.shown import Drawing
+    from pruners.core.errors import PruneBoardError
+
+    asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
+    texts, own = _chosen(pruners) if pruners else ([], [])
+    if run is None:
+        chosen = settings(pruners=texts or USUAL, budgets=budgets, **settings_)
+        return Drawing(show_page(asked, chosen, root, progress or quiet, say or _nobody, own))
+    if given := [name for name, value in settings_.items() if value is not None]:
+        raise PruneBoardError(f"a run has its own {given[0]}: leave it out, or leave the run out")
+    results = run if isinstance(run, Results) else load_run(run, own)
+    wanted = settings(budgets=budgets).budgets if budgets is not None else ()
+    return Drawing(show_recorded(asked, results, root, texts, wanted))
 
 
 def load_benchmark(name: str) -> Benchmark:
@@ -149,13 +187,20 @@ def encode(
     vectors: str = "float16",
     attention_from: str | None = None,
     repair: bool = False,
+    part: str | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> dict[str, Store]:
-    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`."""
-    from harness.encode import default_root
-    from harness.encode import encode as run
+    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`.
+
+    `part="3/8"` encodes the third of eight parts of each, beside other processes or machines that encode the others;
+    what comes back are the stores that are finished then.
+    """
+    from harness.encode import default_root, encode_part
     from harness.progress import quiet
+    from harness.store.part import WHOLE, Part
+    from harness.store.reader import Store
+    from harness.store.sidecar import read_manifest
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     pages = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
@@ -167,7 +212,17 @@ def encode(
     root = Path(store) if store else default_root()
     more: dict[str, Any] = {"vector_dtype": vectors, "batch_size": batch_size, "repair": repair}
     more |= {"progress": progress or quiet, "say": say or _nobody}
-    return {data_set.name: run(loaded, data_set, root, **more) for data_set in pages.data_sets}
+    chosen = Part.parse(part) if part else WHOLE
+    stores = {}
+    for data_set in pages.data_sets:
+        folder = encode_part(loaded, data_set, root, chosen, **more)
+        found = read_manifest(folder)
+        if found.complete:
+            stores[data_set.name] = Store(folder)
+        else:
+            done = sum(len(found.pages_of(index)) for index in found.shards)
+            (say or _nobody)(f"{folder}: {done} of {len(found.page_ids)} pages are there; other parts are missing")
+    return stores
 
 
 @dataclass(frozen=True)
@@ -256,7 +311,7 @@ def leaderboard(
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:
     """Text forms of all pruners, for the record, and the pruners that were given as objects."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     if isinstance(pruners, (str, Path)) or not isinstance(pruners, Sequence):
         pruners = [pruners]

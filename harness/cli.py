@@ -15,16 +15,20 @@ from harness.commands import (
     encode,
     evaluate,
     experiment,
+    explain,
     import_,
     import_vectors,
     leaderboard,
     listing,
     new_pruner,
     pin,
+    show,
     submit,
     validate,
+    verify_backbone,
 )
 from harness.console import people
+from harness.files import in_words
 from pruners.core.errors import PruneBoardError
 
 app = typer.Typer(
@@ -33,12 +37,15 @@ app = typer.Typer(
 )
 
 app.command()(evaluate.evaluate)
+app.command()(explain.explain)
+app.command()(show.show)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
 app.command()(pin.pin)
@@ -67,9 +74,13 @@ def run() -> int:
     """Run the command that the arguments name; the exit status."""
     try:
         app()
-    except PruneBoardError as error:
-        people.print(f"[bold red]error[/]: {escape(str(error))}", soft_wrap=True)
+    except (PruneBoardError, OSError) as error:
+        told = str(error) if isinstance(error, PruneBoardError) else in_words(error)
+        people.print(f"[bold red]error[/]: {escape(told)}", soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        people.print("interrupted; what was finished is kept, and the same command goes on with it")
+        return 130
     except SystemExit as end:
         if not isinstance(end.code, int | None):
             raise

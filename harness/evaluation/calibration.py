@@ -15,11 +15,10 @@ from harness.calibration.calibrate import BoundWindow, as_reported, given_or_sav
 from harness.calibration.data import calibration_data_set, check_disjoint, draw
 from harness.encode import encode
 from harness.evaluation.config import Config
-from harness.evaluation.methods import Method, has_open_window, needs_calibration, prepare
+from harness.evaluation.methods import Method, prepare
 from harness.evaluation.run_folder import RunFolder
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners.adaptive import Adaptive
 from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
 
@@ -45,13 +44,13 @@ class Setting:
 
 def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
     """Before any work: methods that learn something must have something to learn it from."""
-    learners = [m.text for m in methods if needs_calibration(m.pruner)]
+    learners = [m.text for m in methods if m.pruner.needs_calibration]
     card = setting.backbone.card
     if (
         given_or_saved(setting.config.window, setting.backbone, setting.stores, {}) is None
         and as_reported(card) is None
     ):
-        learners = [m.text for m in methods if needs_calibration(m.pruner) or has_open_window(m.pruner)]
+        learners = [m.text for m in methods if m.pruner.needs_calibration or m.pruner.open_window]
     if learners and setting.calibration is None:
         raise PruneBoardError(
             f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.benchmark.name} "
@@ -66,8 +65,8 @@ def calibrated(
     """Methods with windows and thresholds. What was learned, and from what, goes into the run folder."""
     config = setting.config
     fit = [method for method in methods if method.failure is None]
-    wants_window = any(has_open_window(m.pruner) for m in fit)
-    wants_pages = any(needs_calibration(m.pruner) for m in fit)
+    wants_window = any(m.pruner.open_window for m in fit)
+    wants_pages = any(m.pruner.needs_calibration for m in fit)
     if not wants_window and not wants_pages:
         return prepare(methods, None, [], config.budgets)
     bound: BoundWindow | None = None
@@ -133,7 +132,5 @@ def _record(
 
 
 def thresholds(pruner: Pruner) -> dict[str, float]:
-    """The z-score thresholds that a pruner, or a part of it, learned, by budget; at a budget of 1 there is none."""
-    if isinstance(pruner, Adaptive):
-        return {f"{b:g}": value for b, value in (pruner.thresholds or {}).items() if math.isfinite(value)}
-    return next((found for part in pruner.parts() if (found := thresholds(part))), {})
+    """The thresholds that a pruner learned, as a run records them; at a budget of 1 there is none."""
+    return {f"{b:g}": value for b, value in pruner.learned_thresholds.items() if math.isfinite(value)}

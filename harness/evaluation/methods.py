@@ -5,15 +5,13 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Page, Pruner, Window, catalogue, require, resolve
-from pruners.adaptive import Adaptive
 from pruners.core.apply import calibrate
 from pruners.core.errors import PruneBoardError
-from pruners.sap import with_window
 
 COMPOSITIONS = ("adaptive", "merge")  # need a part to be a method; their named presets stand for them
 
@@ -73,19 +71,6 @@ def choose_methods(texts: Sequence[str], trials: int | None, own: Sequence[Prune
     return list(chosen.values())
 
 
-def has_open_window(pruner: Pruner) -> bool:
-    known = pruner.fields()
-    return ("layers" in known and known["layers"] is None) or any(map(has_open_window, pruner.parts()))
-
-
-def needs_calibration(pruner: Pruner) -> bool:
-    """Whether a pruner learns from pages: it, or a part of it, has a learned field (presets wrap their parts)."""
-    if isinstance(pruner, Adaptive) and pruner.z is not None:  # its threshold is given
-        return needs_calibration(pruner.of)
-    own = any(f.metadata.get("learned") and f.name != "inner" for f in fields(pruner))  # type: ignore[arg-type]
-    return own or any(map(needs_calibration, pruner.parts()))
-
-
 def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
     """Methods whose signals the store has not are refused by name, before any work."""
     available = {*store.signals, "grid"} if store.page(0).grid else set(store.signals)
@@ -105,7 +90,7 @@ def prepare(
     """Methods with their window bound, and calibrated on `pages`. Built-in ones learn side by side; what others learn
     may not be fit to be sent from process to process.
     """
-    learners = [m for m in methods if needs_calibration(m.pruner) and is_built_in(m.pruner)]
+    learners = [m for m in methods if m.pruner.needs_calibration and is_built_in(m.pruner)]
 
     def learn(method: Method) -> bytes:  # torch would send a tensor as an open file, of a process that ends
         return pickle.dumps(_ready(method, window, pages, budgets))
@@ -119,7 +104,7 @@ def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets
     if method.failure is not None:
         return method
     try:
-        pruner = with_window(method.pruner, window) if window else method.pruner
+        pruner = method.pruner.with_window(window) if window else method.pruner
         return replace(method, pruner=calibrate(pruner, pages, budgets))
     except PruneBoardError as error:
         return replace(method, failure=str(error))

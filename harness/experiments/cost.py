@@ -18,8 +18,8 @@ from harness.bench.decoder import Decoder
 from harness.benchmarks.data_set import DataSet
 from harness.calibration.data import draw
 from harness.calibration.window import GAMMA
-from harness.experiments import labels
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.workbench import Workbench
@@ -45,10 +45,11 @@ def pruning_latency(workbench: Workbench) -> Outcome:
     with workbench.progress("time the methods", total=len(methods), done=0) as advance:
         for method in methods:
             if method.failure is None:
-                given = [PruneContext(page.id, SEED, 0) for page in pages]
-                method.pruner.prune(pages[0], (GAMMA,), given[0])  # compiles what is not compiled yet
+                contexts = [PruneContext(page.id, SEED, 0) for page in pages]
+                method.pruner.prune(pages[0], (GAMMA,), contexts[0])  # compiles what is not compiled yet
                 times[method.text] = [
-                    _milliseconds(method.pruner.prune, page, (GAMMA,), g) for page, g in zip(pages, given, strict=True)
+                    _milliseconds(method.pruner.prune, page, (GAMMA,), c)
+                    for page, c in zip(pages, contexts, strict=True)
                 ]
             advance(1)
     forward = float(np.median(times[FORWARD]))

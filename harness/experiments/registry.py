@@ -174,6 +174,24 @@ _ALL = (
         "cells beside those; training-free Ward pooling is added",
         "Light-ColPali is not run: its figures are quoted and marked as reported",
     ),
+    Experiment(
+        "kept-patches",
+        "Figure 1",
+        "one page with the patches that each method keeps",
+        "mechanism:kept_patches",
+        "the paper's methods at three budgets on the first page of the benchmark that answers a query: kept patches "
+        "clear, merged ones in colours; with the share of the query's hits that is kept",
+        "the paper's own page; `harness show` draws any page and method",
+    ),
+    Experiment(
+        "mechanism",
+        "Figures 2 and 3",
+        "where attention goes layer by layer, and what each layer alone would keep",
+        "mechanism:mechanism",
+        "heat maps of in-degree and EOS attention by layer with the window framed, on one page; over calibration "
+        "pairs, the share of query hits and of blank patches among the 10 % that each layer ranks first",
+        "the paper's own page, and its values, which it draws and does not print",
+    ),
     # last: its engines run threads, after which this process should not be forked
     Experiment(
         "storage-retrieval",

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.backbones.base import choose_device
 from harness.calibration.data import draw
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.evaluation.methods import Method
-from harness.experiments import labels
 from harness.experiments.engines import TORCH, Engine, available, disk_bytes
-from harness.experiments.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.union import Union, union
@@ -29,7 +29,7 @@ from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
-from pruners import STANDARD, Diagnostic, Merged, Page, Subset, prune
+from pruners import STANDARD, Merged, Page, Subset, prune
 from pruners.core.errors import PruneBoardError
 
 BUDGETS = (1.0, *sorted(STANDARD, reverse=True))
@@ -113,7 +113,7 @@ def _method(workbench: Workbench) -> Method:
     (method,) = ready(workbench, [workbench.settings.pruner], STANDARD)
     if method.failure is not None:
         raise PruneBoardError(method.failure)
-    if isinstance(method.pruner, Diagnostic):
+    if method.diagnostic:
         raise PruneBoardError(f"{method.text} looks at a page's queries, so no index can be made with it; name another")
     return method
 

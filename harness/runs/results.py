@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from harness.evaluation.config import Config
+    from harness.progress import Progress
     from harness.submissions.submit import Submitted
+    from harness.why.shown import Report
     from pruners import Pruner
 
 
@@ -127,9 +129,36 @@ class Results:
             raise _error(f"{measured.text} was not measured at a budget of {budget:g}; the run's are {at}")
         return lost(self._run, measured.slug, budget).head(most).reset_index(drop=True)
 
+    def explain(
+        self,
+        method: Any = None,
+        *,
+        against: Any = "full",
+        budget: float | None = None,
+        most: int = 20,
+        store: Path | str | None = None,
+        figures_only: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Why a method loses against another one, or the full model: figures, and `most` queries with their pages.
+
+        A notebook shows it; `.save("why.html")` writes it. Left out: the run's first method, and a budget of 0.1.
+        """
+        from harness.encode import default_root
+        from harness.progress import quiet
+        from harness.why.explain import explain_run
+        from harness.why.shown import Report
+
+        one, other = (
+            which if which is None or isinstance(which, str) else self._find(which).text for which in (method, against)
+        )
+        root = Path(store) if store else default_root()
+        more: dict[str, Any] = {"budget": budget, "most": most, "figures_only": figures_only}
+        return Report(explain_run(self, root, progress or quiet, method=one, against=str(other), **more))
+
     def plot(self, methods: Sequence[Any] = ()) -> Figure:
         """Retention against budget with 95 % intervals, of all methods or of some."""
-        from harness.experiments.figures import retention_against_budget
+        from harness.drawing.figures import retention_against_budget
 
         wanted = [self._find(method).text for method in methods] or self.methods
         rows = [row for row in self.rows[1:] if row["method"] in wanted and "own_threshold" not in row]
@@ -174,7 +203,7 @@ class Results:
         return {FULL: FULL, **{method.text: method.slug for method in self._measured}}
 
     def _find(self, which: Any) -> _Measured:
-        from pruners.core.pruned import as_pruner
+        from pruners.core.single_page import as_pruner
 
         text = which if isinstance(which, str) else str(as_pruner(which))
         for method in self._measured:

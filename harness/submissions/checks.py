@@ -21,7 +21,8 @@ from pruners.core.budget import drifted
 from pruners.core.catalog import catalogue, kind
 
 MTEB = Path(__file__).parent / "data" / "mteb_full_model_ndcg.csv"
-MODELS = {"colpali": ("colpali",), "colqwen2": ("colqwen2",), "jina-v4": ("jina4", "jina4mv")}
+_SAME = ("colpali", "colqwen2", "colqwen2.5", "colqwen3", "colqwen3.5", "colsmol", "colmodernvbert")
+MODELS = {"jina-v4": ("jina4", "jina4mv"), **{name: (name,) for name in _SAME}}
 """Backbones of this project, and their name in MTEB's table. Other checkpoints have other names, and no figure."""
 
 MEAN_TOLERANCE = 1.0
@@ -273,7 +274,7 @@ class MtebCheck:
 
 def compare_with_mteb(submission: Submission, complete: bool = True) -> list[MtebCheck]:
     """Every data set that MTEB has figures for, and, of a complete benchmark, the mean; empty if it has none."""
-    models, table = MODELS.get(submission.backbone.name, ()), _table()
+    models, table = MODELS.get(submission.backbone.name, ()), mteb_table()
     checks = []
     for name in dict.fromkeys(cell.data_set for cell in submission.cells):
         cells = [c for c in submission.cells if c.data_set == name and c.budget == 1.0 and "5" in c.ndcg]
@@ -304,7 +305,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 @cache
-def _table() -> dict[tuple[str, str], dict[str, tuple[float, int]]]:
+def mteb_table() -> dict[tuple[str, str], dict[str, tuple[float, int]]]:
     """(model, task) -> subset -> NDCG@5 and queries."""
     found: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
     with MTEB.open(encoding="utf-8", newline="") as file:

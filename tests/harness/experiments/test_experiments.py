@@ -47,7 +47,7 @@ def outcome(workbench: Workbench, name: str):
 
 
 def test_every_experiment_names_what_it_stands_for_and_can_be_loaded() -> None:
-    assert len(EXPERIMENTS) == 16
+    assert len(EXPERIMENTS) == 18
     for experiment in EXPERIMENTS.values():
         assert any(word in experiment.stands_for for word in ("Table", "Figure"))
         assert callable(experiment.load())

@@ -1,8 +1,4 @@
-"""Compiled arithmetic on the rows of a matrix that several methods share.
-
-Compiled functions here and elsewhere are plain loops: a sort, an index array or an assignment of arrays in one of them
-takes a second to compile, which every first run would wait for.
-"""
+"""Arithmetic on the rows of a matrix, shared by several kernels and methods."""
 
 from __future__ import annotations
 
@@ -10,11 +6,8 @@ import numba
 import numpy as np
 import scipy.linalg  # noqa: F401  (compiled products use its BLAS, and only what is loaded can be held to one thread)
 
-ANY_ORDER = {"reassoc", "contract"}
-"""Sums may be taken in any order, so that several numbers are added at a time."""
 
-
-@numba.njit(cache=True, fastmath=ANY_ORDER)
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})  # a sum in any order, so that several numbers at a time
 def square(row: np.ndarray) -> float:
     """The squared norm."""
     found = row.dtype.type(0)
@@ -49,18 +42,24 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
     return found
 
 
-# The compiler finds extremes of whole numbers several at a time, those of floats one by one. So floats are compared by
-# whole numbers in the same order: their bits, all but the sign turned over where that is set. The same turn leads back.
+@numba.njit(cache=True)
+def add_rows(sums: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> None:
+    """Add each row to the sum that its label names; -1 names none."""
+    for i in range(len(rows)):
+        j = labels[i]
+        if j >= 0:
+            for d in range(rows.shape[1]):
+                sums[j, d] += rows[i, d]
 
 
 @numba.njit(cache=True)
 def ordered32(bits: np.int32) -> np.int32:
+    """A whole number for the bits of a float32, in the same order. The same turn leads back.
+
+    The compiler finds extremes of whole numbers several at a time, those of floats one by one: on pages of 1,024
+    vectors Voronoi takes 5 times as long with floats, ToMe 1.3 times.
+    """
     return np.int32(bits ^ ((bits >> 31) & np.int32(2**31 - 1)))
-
-
-@numba.njit(cache=True)
-def ordered64(bits: np.int64) -> np.int64:
-    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
 
 
 @numba.njit(cache=True)
@@ -74,13 +73,3 @@ def first_highest(row: np.ndarray) -> int:
     for i in range(len(row)):
         place = min(place, np.int32(i) if row[i] == highest else n)
     return int(place) if place < n else 0  # NaN is not equal to itself
-
-
-@numba.njit(cache=True)
-def add_rows(sums: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> None:
-    """Add each row to the sum that its label names; -1 names none."""
-    for i in range(len(rows)):
-        j = labels[i]
-        if j >= 0:
-            for d in range(rows.shape[1]):
-                sums[j, d] += rows[i, d]

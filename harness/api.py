@@ -136,7 +136,7 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
 
 def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) -> Results:
     """The results of a run folder. `pruners` are methods of the run that are in no file, for `results.method`."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
 
@@ -162,11 +162,11 @@ def show(
     """
     from harness.encode import default_root
     from harness.progress import quiet
-    from harness.why.show import USUAL, Asked, show_page, show_recorded
+    from harness.why.show import USUAL, PageChoice, show_page, show_recorded
     from harness.why.shown import Drawing
     from pruners.core.errors import PruneBoardError
 
-    asked, root = Asked(page, data_set, query, layers), Path(store) if store else default_root()
+    asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
     texts, own = _chosen(pruners) if pruners else ([], [])
     if run is None:
         chosen = settings(pruners=texts or USUAL, budgets=budgets, **settings_)
@@ -331,7 +331,7 @@ def leaderboard(
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:
     """Text forms of all pruners, for the record, and the pruners that were given as objects."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     if isinstance(pruners, (str, Path)) or not isinstance(pruners, Sequence):
         pruners = [pruners]

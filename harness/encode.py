@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from harness.backbones.batching import batch_size_for, in_batches
-from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
+from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.made_with import made_with
 from harness.backbones.store import StoreBackbone
 from harness.benchmarks.content import image_hash, text_hash
@@ -23,6 +23,7 @@ from harness.benchmarks.embedded import BenchmarkError
 from harness.cache import default_root as default_root
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest_file, store_key
 from harness.store.part import WHOLE, Part
 from harness.store.reader import Store

@@ -67,6 +67,22 @@ def write_atomically(path: Path, data: bytes, content: str = "", *, sync_folder:
         os.close(folder)
 
 
+def in_words(error: OSError) -> str:
+    """What the system refused, and the way out, in one line."""
+    where = f"{error.filename}: " if error.filename else ""
+    ways = {
+        **dict.fromkeys(_DISK_FULL, "free some space and run the same command again; what was finished is kept"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a folder that you may write to"),
+        **dict.fromkeys(
+            (errno.ENOTDIR, errno.EEXIST, errno.EISDIR), "a file is where a folder should be, or the reverse"
+        ),
+        errno.ENOENT: "there is no such file",
+        errno.EMFILE: "too many open files: try `ulimit -n 4096`",
+    }
+    way = ways.get(error.errno or 0)
+    return f"{where}{error.strerror or error}" + (f" ({way})" if way else "")
+
+
 def temporary_name(path: Path) -> Path:
     """Where this process, on this machine, writes a file before it gets its name."""
     return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.tmp")

@@ -158,7 +158,7 @@ class Results:
 
     def plot(self, methods: Sequence[Any] = ()) -> Figure:
         """Retention against budget with 95 % intervals, of all methods or of some."""
-        from harness.experiments.figures import retention_against_budget
+        from harness.drawing.figures import retention_against_budget
 
         wanted = [self._find(method).text for method in methods] or self.methods
         rows = [row for row in self.rows[1:] if row["method"] in wanted and "own_threshold" not in row]
@@ -203,7 +203,7 @@ class Results:
         return {FULL: FULL, **{method.text: method.slug for method in self._measured}}
 
     def _find(self, which: Any) -> _Measured:
-        from pruners.core.pruned import as_pruner
+        from pruners.core.single_page import as_pruner
 
         text = which if isinstance(which, str) else str(as_pruner(which))
         for method in self._measured:

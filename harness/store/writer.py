@@ -26,8 +26,8 @@ import safetensors.numpy
 import torch
 from filelock import FileLock
 
-from harness.backbones.contract import EncodedPage
 from harness.files import checksum, file_checksum, library_versions, temporary_files, write_atomically
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import (
     LIBRARIES,
     MANIFEST,

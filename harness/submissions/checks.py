@@ -207,7 +207,7 @@ class MtebCheck:
 
 def compare_with_mteb(submission: Submission, complete: bool = True) -> list[MtebCheck]:
     """Every data set that MTEB has figures for, and, of a complete benchmark, the mean; empty if it has none."""
-    models, table = MODELS.get(submission.backbone.name, ()), _table()
+    models, table = MODELS.get(submission.backbone.name, ()), mteb_table()
     checks = []
     for name in dict.fromkeys(cell.data_set for cell in submission.cells):
         cells = [c for c in submission.cells if c.data_set == name and c.budget == 1.0 and "5" in c.ndcg]
@@ -238,7 +238,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 @cache
-def _table() -> dict[tuple[str, str], dict[str, tuple[float, int]]]:
+def mteb_table() -> dict[tuple[str, str], dict[str, tuple[float, int]]]:
     """(model, task) -> subset -> NDCG@5 and queries."""
     found: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
     with MTEB.open(encoding="utf-8", newline="") as file:

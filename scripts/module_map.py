@@ -31,14 +31,21 @@ MOST_INSIDE = 3
 FORMS = {"PIL": "Image", "torch": "Tensor", "numpy": "ndarray", "pandas": "DataFrame", "pyarrow": "Table"}
 FIGURES = re.compile(r"ndcg|retention")
 BESIDE = {
-    "harness.benchmarks.content": "hashes what is read",
+    "harness.backbones.engine_weights": "weights, not pages",
+    "harness.backbones.tensor_names": "weights, not pages",
+    "harness.backbones.ink": "a signal that `sap` does not read",
+    "harness.benchmarks.content": "hashes of what is read",
+    "harness.evaluation.summary": "the table of the terminal",
     "harness.paper": "a paper's figures, to compare with",
-    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
+    "harness.runs.results": "the results in Python",
+    "harness.submissions.comparisons": "warnings",
     "leaderboard.backbones": "another page of the site",
     "leaderboard.compare": "another page of the site",
+    "leaderboard.headline": "another page of the site",
     "leaderboard.heat": "another part of the page",
     "leaderboard.methods": "another page of the site",
     "leaderboard.plot": "another part of the page",
+    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
 }
 """Modules that are given the datum, or something like it, and hand nothing on to the cell."""
 

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo real-pages test test-fast lint types format install install-dev chromium clean
+.PHONY: help demo real-pages docs test test-fast lint types format install install-dev chromium clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,15 +20,19 @@ real-pages: install ## Debian's R manuals and a real transformer, from PDF to le
 	$(BIN)/python -m pip install --editable ".[minilm]"
 	HARNESS=$(BIN)/harness scripts/r_doc_pdf.sh
 
+docs: install-dev ## the documentation site: runs/docs/index.html; a dead link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 test: install-dev chromium ## all tests, the browser's too
 	$(BIN)/python -m pytest --numprocesses 2
 
 test-fast: install-dev ## the tests of a quick loop
 	$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
 
-lint: install-dev ## ruff, without changing anything
+lint: install-dev ## ruff, without changing anything, and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: install-dev ## the type checker on the three packages
 	$(BIN)/mypy
@@ -55,4 +59,4 @@ chromium:
 	@scripts/install-chromium
 
 clean: ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from harness.evaluation.config import Config
     from harness.progress import Progress
     from harness.store.reader import Store
-    from harness.submissions.hand_in import Submitted
     from harness.submissions.problems import Problem
+    from harness.submissions.submit import Submitted
     from harness.why.shown import Drawing
     from pruners import Pruner, Window
 
@@ -87,9 +87,15 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    wanted = Path(mteb_results) if mteb_results else None
-    places = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, wanted)
-    found = run(chosen, places, progress or quiet, say or _nobody, own)
+    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1)
+    found = run(chosen, paths, progress or quiet, say or _nobody, own)
+    if mteb_results:
+        from harness.mteb_bridge import write_results
+
+        data_sets = found.benchmark.data_sets
+        write_results(
+            Path(mteb_results), data_sets, found.stores, found.methods, chosen, paths.workers, progress or quiet
+        )
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
 
@@ -110,7 +116,7 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
 
 def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) -> Results:
     """The results of a run folder. `pruners` are methods of the run that are in no file, for `results.method`."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
 
@@ -136,11 +142,11 @@ def show(
     """
     from harness.encode import default_root
     from harness.progress import quiet
-    from harness.why.show import USUAL, Asked, show_page, show_recorded
+    from harness.why.show import USUAL, PageChoice, show_page, show_recorded
     from harness.why.shown import Drawing
     from pruners.core.errors import PruneBoardError
 
-    asked, root = Asked(page, data_set, query, layers), Path(store) if store else default_root()
+    asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
     texts, own = _chosen(pruners) if pruners else ([], [])
     if run is None:
         chosen = settings(pruners=texts or USUAL, budgets=budgets, **settings_)
@@ -181,13 +187,20 @@ def encode(
     vectors: str = "float16",
     attention_from: str | None = None,
     repair: bool = False,
+    part: str | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> dict[str, Store]:
-    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`."""
-    from harness.encode import default_root
-    from harness.encode import encode as run
+    """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`.
+
+    `part="3/8"` encodes the third of eight parts of each, beside other processes or machines that encode the others;
+    what comes back are the stores that are finished then.
+    """
+    from harness.encode import default_root, encode_part
     from harness.progress import quiet
+    from harness.store.part import WHOLE, Part
+    from harness.store.reader import Store
+    from harness.store.sidecar import read_manifest
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     pages = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
@@ -199,7 +212,17 @@ def encode(
     root = Path(store) if store else default_root()
     more: dict[str, Any] = {"vector_dtype": vectors, "batch_size": batch_size, "repair": repair}
     more |= {"progress": progress or quiet, "say": say or _nobody}
-    return {data_set.name: run(loaded, data_set, root, **more) for data_set in pages.data_sets}
+    chosen = Part.parse(part) if part else WHOLE
+    stores = {}
+    for data_set in pages.data_sets:
+        folder = encode_part(loaded, data_set, root, chosen, **more)
+        found = read_manifest(folder)
+        if found.complete:
+            stores[data_set.name] = Store(folder)
+        else:
+            done = sum(len(found.pages_of(index)) for index in found.shards)
+            (say or _nobody)(f"{folder}: {done} of {len(found.page_ids)} pages are there; other parts are missing")
+    return stores
 
 
 @dataclass(frozen=True)
@@ -241,10 +264,10 @@ def calibrate(
 
 
 def submit(folder: Path | str, submitter: str, **options: Any) -> list[Submitted]:
-    """Write a run's results as submissions, one a method; `harness/submissions/hand_in.py` has the options."""
-    from harness.submissions.hand_in import hand_in
+    """Write a run's results as submissions, one a method; `harness/submissions/submit.py` has the options."""
+    from harness.submissions.submit import submit as run
 
-    return hand_in(Path(folder), submitter, **options)
+    return run(Path(folder), submitter, **options)
 
 
 @dataclass(frozen=True)
@@ -270,7 +293,7 @@ def leaderboard(
 ) -> Site:
     """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them."""
     from harness.progress import quiet
-    from harness.submissions.entry import in_checkout, own_folder
+    from harness.submissions.folder import in_checkout, own_folder
     from leaderboard.gather import gather
     from leaderboard.site import build
 
@@ -288,7 +311,7 @@ def leaderboard(
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:
     """Text forms of all pruners, for the record, and the pruners that were given as objects."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     if isinstance(pruners, (str, Path)) or not isinstance(pruners, Sequence):
         pruners = [pruners]

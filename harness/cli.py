@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import sys
 from typing import Annotated
 
@@ -26,8 +24,10 @@ from harness.commands import (
     show,
     submit,
     validate,
+    verify_backbone,
 )
 from harness.console import people
+from harness.files import in_words
 from pruners.core.errors import PruneBoardError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command()(encode.encode)
 app.command("import")(import_.import_pages)
 app.command("import-vectors")(import_vectors.import_vectors)
 app.command()(check.check)
+app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
 app.command()(leaderboard.leaderboard)
@@ -71,9 +72,13 @@ def run() -> int:
     """Run the command that the arguments name; the exit status."""
     try:
         app()
-    except PruneBoardError as error:
-        people.print(f"[bold red]error[/]: {escape(str(error))}", soft_wrap=True)
+    except (PruneBoardError, OSError) as error:
+        told = str(error) if isinstance(error, PruneBoardError) else in_words(error)
+        people.print(f"[bold red]error[/]: {escape(told)}", soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        people.print("interrupted; what was finished is kept, and the same command goes on with it")
+        return 130
     except SystemExit as end:
         if not isinstance(end.code, int | None):
             raise
@@ -82,12 +87,7 @@ def run() -> int:
 
 
 def main() -> None:
-    """Run a command and leave at once: to take torch apart, object by object, takes up to half a second."""
-    status = run()
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    sys.exit(run())
 
 
 if __name__ == "__main__":

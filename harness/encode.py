@@ -14,25 +14,23 @@ from typing import Any
 import torch
 
 from harness.backbones.batching import batch_size_for, in_batches
-from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
+from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.made_with import made_with
+from harness.backbones.store import StoreBackbone
 from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
+from harness.cache import default_root as default_root
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
-from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest, store_key
+from harness.store.encoded_page import EncodedPage
+from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest_file, store_key
+from harness.store.part import WHOLE, Part
 from harness.store.reader import Store
+from harness.store.selection import select
+from harness.store.sidecar import read_manifest
 from harness.store.writer import SHARD_PAGES, StoreWriter
 from pruners.core.errors import PruneBoardError
-
-
-def default_root() -> Path:
-    """Where stores are kept unless told otherwise: `$PRUNEBOARD_STORES`, or the user's cache (`$XDG_CACHE_HOME`)."""
-    if chosen := os.environ.get("PRUNEBOARD_STORES"):
-        return Path(chosen)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")  # a relative one must be ignored, says the standard
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "pruneboard" / "stores"
 
 
 def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:
@@ -55,16 +53,16 @@ def store_folder(
     return root / f"{_word(backbone.card.name)}--{_word(benchmark.name)}--{key}"
 
 
-def is_encoded(backbone: Backbone, benchmark: DataSet, root: Path) -> bool:
-    """Whether `encode` would find all of it there."""
-    folder = store_folder(root, backbone, benchmark)
-    return (folder / MANIFEST).is_file() and read_manifest(folder).complete
+def encode(backbone: Backbone, benchmark: DataSet, root: Path, **options: Any) -> Store:
+    """The finished store of a benchmark, encoding only what is not there yet. The options are those of a part."""
+    return Store(encode_part(backbone, benchmark, root, WHOLE, **options))
 
 
-def encode(
+def encode_part(
     backbone: Backbone,
     benchmark: DataSet,
     root: Path,
+    part: Part,
     *,
     vector_dtype: str = "float16",
     shard_pages: int = SHARD_PAGES,
@@ -73,12 +71,16 @@ def encode(
     workers: int | None = None,
     progress: Progress = quiet,
     say: Callable[[str], None] = lambda text: None,
-) -> Store:
-    """The finished store of a benchmark, encoding only what is not there yet.
+) -> Path:
+    """Encode what is not there yet of one part of a benchmark's store; the store's folder. Whoever is last finishes it.
 
     `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy. `say` is told
     if other code or libraries encoded the same pages before, and so it must be done again.
     """
+    if isinstance(backbone, StoreBackbone):
+        source = backbone.store
+        folder = store_folder(root, backbone, benchmark, source.manifest.vector_dtype, source.manifest.shard_pages)
+        return select(source, folder, identity_of(backbone, benchmark), benchmark, part, progress)
     read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
     if not (folder / MANIFEST).is_file():
@@ -92,8 +94,10 @@ def encode(
         about=_about(folder, backbone, benchmark, read, batch_size),
         vector_dtype=vector_dtype,
         shard_pages=shard_pages,
+        part=part,
     )
     with writer:
+        _check_batch_size(writer, batch_size)
         _check_damage(writer, repair)
         for twin in _stores_of_the_same_pages(root, writer):
             writer.adopt(twin)
@@ -101,9 +105,10 @@ def encode(
         size = writer.manifest.about["batch_size"]
         # Batches restart with every shard: which pages share a batch then depends on the plan alone, not on where a run
         # was interrupted, and so do the last bits of their vectors.
-        shards = [wanted[start:stop] for start, stop in _shard_spans(wanted, writer)]
-        queries = benchmark.queries if writer.manifest.queries is None else None
-        total, what = len(benchmark.page_ids), f"{benchmark.name}: encode"
+        shards = [list(pages) for pages in writer.wanted_shards()]
+        queries = benchmark.queries if writer.wants_queries else None
+        total = sum(len(writer.manifest.pages_of(i)) for i in part.shards(writer.manifest.shard_count))
+        what = f"{benchmark.name}: encode" + ("" if part == WHOLE else f" part {part}")
         with progress(what, total=total, done=total - len(wanted)) as advance:
             if (wanted or queries is not None) and getattr(backbone, "one_thread", False):
                 batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
@@ -115,7 +120,7 @@ def encode(
                     _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
         if queries is not None:
             _encode_queries(writer, backbone, benchmark, progress)
-    return Store(folder)
+    return folder
 
 
 PageReader = Callable[[int], tuple[Any, Callable[[], str]]]
@@ -207,7 +212,7 @@ def _made_with_others(root: Path, backbone: Backbone, benchmark: DataSet) -> Ite
 def _stores_of_the_same_pages(root: Path, writer: StoreWriter) -> list[Path]:
     """Other stores whose page shards would be the very same: benchmarks may share a corpus (ViDoRe's ESG reports)."""
     ours = writer.manifest
-    if len(ours.shards) == ours.shard_count:
+    if not writer.wanted_shards():
         return []
     twins = []
     for path in sorted(root.glob(f"*/{MANIFEST}")):
@@ -240,16 +245,13 @@ def _check_damage(writer: StoreWriter, repair: bool) -> None:
         writer.forget(damaged)
 
 
-def _shard_spans(wanted: list[str], writer: StoreWriter) -> list[tuple[int, int]]:
-    """`wanted` cut at the shards' boundaries."""
-    spans, start = [], 0
-    for shard in range(writer.manifest.shard_count):
-        if shard not in writer.manifest.shards:
-            stop = start + len(writer.manifest.pages_of(shard))
-            spans.append((start, stop))
-            start = stop
-    assert start == len(wanted)
-    return spans
+def _check_batch_size(writer: StoreWriter, given: int | None) -> None:
+    begun = writer.manifest.about.get("batch_size")
+    if given not in (None, begun) and writer.wanted_shards():
+        raise StoreError(
+            f"{writer.folder} was begun with {begun} pages a batch, and the last bits of vectors may depend on it: "
+            f"leave --batch-size away, or delete the folder to begin anew with {given}"
+        )
 
 
 def _about(
@@ -257,11 +259,12 @@ def _about(
 ) -> dict[str, Any]:
     """What a person wants to know. The batch size is kept so that an interrupted run goes on with the same one."""
     if (folder / MANIFEST).is_file():
-        return dict(read_manifest(folder).about)
+        return dict(read_manifest_file(folder).about)
     if batch_size is not None and batch_size < 1:
         raise PruneBoardError(f"a batch holds at least one page, not {batch_size}")
     return {
         "checkpoint": backbone.card.checkpoint,
+        **_base(backbone),
         "device": str(getattr(backbone, "device", "unknown")),
         "attention": getattr(backbone, "attention_path", "not stated"),
         "pages": len(benchmark.page_ids),
@@ -269,6 +272,12 @@ def _about(
         "dropped_queries": benchmark.dropped_queries,
         "batch_size": batch_size or batch_size_for(backbone, lambda: read(0)[0]),
     }
+
+
+def _base(backbone: Backbone) -> dict[str, str]:
+    """The base model of an adapter, and its commit (or the hash of its files)."""
+    base = getattr(getattr(backbone, "checkpoint", None), "base", None)
+    return {} if base is None else {"base": f"{base.name}@{base.revision}"}
 
 
 def _word(text: str) -> str:

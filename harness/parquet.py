@@ -29,6 +29,7 @@ Form = Mapping[str, str]
 MAX_BYTES = 32 * 2**20
 MAX_UNPACKED = 512 * 2**20
 MAX_ROWS = 5_000_000
+MAX_VALUES = 50_000_000  # of one column: a run of equal values takes no bytes
 
 
 class TableError(PruneBoardError):
@@ -100,7 +101,11 @@ def _check_form(path: Path, about: pq.FileMetaData, form: Form) -> None:
             raise TableError(f"{path.name}: column {name} is {schema.field(name).type}; it must be {KINDS[kind]}")
     if about.num_rows > MAX_ROWS:
         raise TableError(f"{path.name} has {about.num_rows} rows; at most {MAX_ROWS} are read")
-    unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    values = max((sum(group.column(i).num_values for group in groups) for i in range(about.num_columns)), default=0)
+    if values > MAX_VALUES:
+        raise TableError(f"{path.name} has {values} values in a column; at most {MAX_VALUES} are read")
+    unpacked = sum(group.total_byte_size for group in groups)
     if unpacked > MAX_UNPACKED:
         raise TableError(f"{path.name} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED // 2**20} are read")
 

@@ -65,36 +65,6 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
         _work = None
 
 
-@contextmanager
-def beside(work: Callable[[], object]) -> Iterator[Callable[[float | None], bool]]:
-    """`work` in a process of its own while this block runs, for what it leaves on disk; it ends with the block.
-
-    The block is given a function that waits so many seconds (None: for good) and says whether the work is done. Where
-    processes cannot be forked nothing is done.
-    """
-    if "fork" not in multiprocessing.get_all_start_methods():
-        yield lambda seconds: True
-        return
-
-    def begin() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the parent, which ends this too
-        _start()
-        work()
-
-    process = multiprocessing.get_context("fork").Process(target=begin)
-    process.start()
-
-    def done(seconds: float | None) -> bool:
-        process.join(seconds)
-        return process.exitcode is not None
-
-    try:
-        yield done
-    finally:
-        process.kill()
-        process.join()
-
-
 def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iterator[Any]:
     waiting = collections.deque(pool.submit(_run, item) for item in items[:ahead])
     left = iter(items[ahead:])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.submissions.official import Check, compare_with_mteb
+from harness.submissions.checks import MtebCheck, compare_with_mteb
 from harness.submissions.schema import BackboneFacts
 from leaderboard.rows import known
 from leaderboard.views import View
@@ -42,7 +42,7 @@ class FullModel:
     status: str
     rows: tuple[tuple[str, float], ...]
     mean: float | None
-    official: dict[str, Check]
+    official: dict[str, MtebCheck]
     """By data set; "" is the mean."""
 
 

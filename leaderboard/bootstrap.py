@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare, tie_groups
-from harness.submissions.entry import CheckedSubmission
-from harness.submissions.rows import Scores
+from harness.submissions.tables import Scores
+from harness.submissions.validation import CheckedSubmission
 from leaderboard.headline import weights
 from leaderboard.rows import FULL
 

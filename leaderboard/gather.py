@@ -9,16 +9,15 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.submissions import pinned
-from harness.submissions.entry import CheckedSubmission, read_model
-from harness.submissions.load import load
+from harness.submissions.folder import BENCHMARK, read_model
 from harness.submissions.problems import Problem
-from harness.submissions.rows import scores_of
 from harness.submissions.schema import BenchmarkFacts, Origin
+from harness.submissions.tables import scores_of
+from harness.submissions.validation import CheckedSubmission, validate
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
-    from harness.submissions.finished_run import FinishedRun
+    from harness.submissions.run_facts import FinishedRun
 
 PREVIEW = "a local run, not submitted"
 
@@ -37,10 +36,10 @@ def gather(submissions: Path | None, runs: Sequence[Path]) -> Gathered:
     """All valid submissions of a folder, if there is one, and those that the runs would make."""
     found = _submitted(submissions) if submissions else Gathered([])
     for folder in _run_folders(runs):
-        from harness.submissions.finished_run import FinishedRun  # needs torch, submissions do not
+        from harness.submissions.run_facts import FinishedRun  # needs torch, submissions do not
 
         run = FinishedRun(folder)
-        benchmark = run.pinned().benchmark
+        benchmark = run.benchmark().facts
         found.benchmarks.setdefault(benchmark.name, benchmark)
         found.entries.extend(_preview(folder, run))
     return found
@@ -49,10 +48,10 @@ def gather(submissions: Path | None, runs: Sequence[Path]) -> Gathered:
 def _submitted(folder: Path) -> Gathered:
     if not folder.is_dir():
         raise PruneBoardError(f"there is no folder {folder}; name one with --submissions")
-    report = load(folder)
+    report = validate(folder)
     benchmarks = {}
     for name in sorted({entry.submission.benchmark.name for entry in report.entries}):
-        if (file := folder / name / pinned.FILE).is_file():
+        if (file := folder / name / BENCHMARK).is_file():
             benchmarks[name] = read_model(file, BenchmarkFacts)
     errors = [problem for problem in report.problems if problem.level == "error"]
     return Gathered(list(report.entries), benchmarks, errors)
@@ -71,10 +70,10 @@ def _preview(folder: Path, run: FinishedRun) -> Iterator[CheckedSubmission]:
     """A run's methods as they would look if submitted; dated by its configuration, so that a rebuild is the same."""
     import pandas as pd
 
-    from harness.submissions.submit import WantedMethods, make
+    from harness.submissions.submit import WantedMethods, new_submissions
 
     changed = datetime.fromtimestamp((folder / "config.toml").stat().st_mtime, UTC)
     origin = Origin(submitter=PREVIEW, submitted=date(changed.year, changed.month, changed.day))
-    for made in make(run, WantedMethods(origin)):
+    for made in new_submissions(run, WantedMethods(origin)):
         scores = scores_of(pd.read_parquet(io.BytesIO(made.per_query)))
         yield CheckedSubmission(folder / f"{made.submission.id}.json", made.submission, scores, "self-reported")

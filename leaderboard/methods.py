@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from harness.submissions.entry import CheckedSubmission
+from harness.submissions.validation import CheckedSubmission
 from leaderboard.rows import Row
 from leaderboard.views import Line, View
 from leaderboard.words import budget_name, file_name, fixed, titled

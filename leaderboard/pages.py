@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from harness.commands.evaluate import NANO_NOTE
+from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
 from leaderboard import compare, heat, plot, words

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
-from harness.submissions.entry import CheckedSubmission
 from harness.submissions.schema import BenchmarkFacts, Cell, Track
+from harness.submissions.validation import CheckedSubmission
 from pruners.core.budget import drifted
 
 FULL = 1.0

@@ -12,8 +12,8 @@ from functools import cached_property
 
 from harness.metrics.uncertainty import Interval
 from harness.progress import Advance
-from harness.submissions.entry import CheckedSubmission
 from harness.submissions.schema import BenchmarkFacts, MethodFacts
+from harness.submissions.validation import CheckedSubmission
 from leaderboard import headline
 from leaderboard.bootstrap import MeasuredScores, Resampled, measured, resample
 from leaderboard.rows import FULL, PARTS, UNRANKED, Languages, Row, expected_languages, make_row

@@ -7,7 +7,7 @@ Definitions: SAP paper, App. "Baseline Implementation Details", after DocPruner 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -38,21 +38,37 @@ class Adaptive(Pruner):
         if self.of.declaration.ordinal:
             raise PruneBoardError(f"{self.of.name} only ranks patches; adaptive() needs scores on a scale")
 
+    @property
+    def needs_calibration(self) -> bool:
+        return self.z is None or self.of.needs_calibration
+
+    @property
+    def own_threshold(self) -> bool:
+        return self.z is not None
+
+    @property
+    def partner(self) -> Pruner | None:
+        return self.of if self.own_threshold else None
+
+    @property
+    def learned_thresholds(self) -> Mapping[float, float]:
+        return self.thresholds or {}
+
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
+        ready = super().calibrate(pages, budgets)  # the scorer may learn, too
         if self.z is not None:
-            return self
+            return ready
         if not pages:
             raise PruneBoardError(f"{self} needs at least one calibration page")
-        z = np.concatenate(
-            [zscores(self.of.ranked(page, PruneContext(page.id, SEED, 0))[0], self.clip) for page in pages]
-        )
+        scores = [ready.of.ranked(page, PruneContext(page.id, SEED, 0))[0] for page in pages]
+        z = np.concatenate([zscores(of_page, self.clip) for of_page in scores])
         quantiles = np.quantile(z, [1 - budget for budget in budgets])
         # γ = 1 keeps everything; the smallest z-score itself would fail the strict comparison with its own quantile
         found = {b: -np.inf if b == 1 else float(q) for b, q in zip(budgets, quantiles, strict=True)}
-        return self.replace(thresholds=found)
+        return ready.replace(thresholds=found)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
-        scores, order = self.of.ranked(page, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:
+        scores, order = self.of.ranked(page, context)
         z = zscores(scores, self.clip)
         # a page always keeps its best patch, so that it can be found at all
         return Subset(order, tuple(max(1, int((z > self._threshold(budget)).sum())) for budget in budgets))

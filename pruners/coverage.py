@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, pruner, scorer
 from pruners.core.context import PruneContext
-from pruners.core.rows import first_highest, unit_rows
 from pruners.eos import eos
+from pruners.kernels.coverage import cosine_distances, greedy_order
+from pruners.kernels.rows import unit_rows
 
 
 @scorer("kcenter", ordinal=True, paper="Gonzalez 1985, Clustering to minimize the maximum intercluster distance")
@@ -26,7 +26,7 @@ def kcenter(page: Page) -> torch.Tensor:
     Formula:
         next = argmax_{j} min_{i picked} (1 − e_{i}·e_{j})
     """
-    distance = _distances(page.vectors.numpy())
+    distance = cosine_distances(page.vectors.numpy())
     start = int((unit_rows(page.vectors.numpy()) @ page.vectors.numpy().mean(0)).argmax())
     flat = np.ones(len(page), np.float32)
     return _ranks(greedy_order(distance, flat, 0 * flat, start))
@@ -47,10 +47,10 @@ class AttentionFarthest(Pruner):
     def __post_init__(self) -> None:
         _check_share("alpha", self.alpha)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
-        scores, ranked = self.by.ranked(page, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:
+        scores, ranked = self.by.ranked(page, context)
         attention = (scores - scores.min().clamp_max(0)).float().numpy()  # attention is >= 0; other scores are shifted
-        distance = _distances(page.vectors.numpy()) ** np.float32(1 - self.alpha)
+        distance = cosine_distances(page.vectors.numpy()) ** np.float32(1 - self.alpha)
         order = greedy_order(distance, attention ** np.float32(self.alpha), 0 * attention, int(ranked[0]))
         return Subset(order, tuple(keep_count(budget, len(page)) for budget in budgets))
 
@@ -70,48 +70,18 @@ class MaximalMarginalRelevance(Pruner):
     def __post_init__(self) -> None:
         _check_share("weight", self.weight)
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
-        scores, ranked = self.by.ranked(page, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:
+        scores, ranked = self.by.ranked(page, context)
         span = (scores.max() - scores.min()).clamp_min(torch.finfo(scores.dtype).tiny)
         attention = ((scores - scores.min()) / span).float().numpy()  # on distance's own scale, 0 to 1
         weight = np.float32(self.weight)
         order = greedy_order(
-            _distances(page.vectors.numpy()), np.full_like(attention, 1 - weight), weight * attention, int(ranked[0])
+            cosine_distances(page.vectors.numpy()),
+            np.full_like(attention, 1 - weight),
+            weight * attention,
+            int(ranked[0]),
         )
         return Subset(order, tuple(keep_count(budget, len(page)) for budget in budgets))
-
-
-@numba.njit(cache=True)
-def greedy_order(distance: np.ndarray, factor: np.ndarray, bonus: np.ndarray, start: int) -> np.ndarray:
-    """All patches in greedy order of bonus + factor · (distance to the nearest picked one); ties by patch index."""
-    n = len(factor)
-    order = np.empty(n, np.int64)
-    order[0] = start
-    # Minima go from buffer to buffer, and are not searched as they are made: both loops then take few steps.
-    nearest, spare, value = distance[start].copy(), np.empty(n, np.float32), np.empty(n, np.float32)
-    left = bonus.copy()  # minus infinity where a patch is picked
-    for step in range(1, n):
-        picked = order[step - 1]
-        left[picked] = -np.inf
-        for j in range(n):
-            least = distance[picked, j] if distance[picked, j] < nearest[j] else nearest[j]
-            spare[j], value[j] = least, left[j] + factor[j] * least
-        nearest, spare = spare, nearest
-        order[step] = first_highest(value)
-    return order
-
-
-@numba.njit(cache=True)
-def _distances(vectors: np.ndarray) -> np.ndarray:
-    """1 - cos between all patches. Rounding noise is cut off, so that duplicates are at 0 exactly."""
-    x = unit_rows(vectors)
-    cosines = np.dot(x, x.T)
-    distances = np.empty_like(cosines)
-    for i in range(len(x)):
-        for j in range(len(x)):
-            gap = np.float32(1) - cosines[i, j]
-            distances[i, j] = gap if gap >= np.float32(1e-6) else np.float32(0)
-    return distances
 
 
 def _ranks(order: np.ndarray) -> torch.Tensor:

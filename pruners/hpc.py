@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
 from pruners.core.apply import SEED
 from pruners.core.context import PruneContext
-from pruners.core.rows import add_rows
 from pruners.eos import eos
+from pruners.kernels.rows import add_rows
 
 SAMPLE = 48  # vectors a code
 ON_SAMPLE, ON_ALL = 10, 8  # iterations; more of them lower the squared error by less than another seed does
@@ -65,10 +65,10 @@ class Hpc(Pruner):
             centres = torch.from_numpy(learn_codebook(vectors.numpy(), self.codes, np.random.default_rng(SEED)))
         return self.replace(codebook=centres.half().float())  # as an index stores it
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Merged:
         if self.codebook is None:
             raise PruneBoardError("it has no codebook yet; call calibrate(pages, budgets) first")
-        _, order = self.by.ranked(page, given)
+        _, order = self.by.ranked(page, context)
         counts = [keep_count(budget, len(page)) for budget in budgets]
         kept = page.vectors.numpy()[order[: max(counts)]]
         quantised = self.codebook[_nearest(kept, self.codebook.numpy())]

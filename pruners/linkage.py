@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pruners import Page, reducer
-from pruners.core import trees
+from pruners.kernels import trees
 
 
 @reducer("agglomerative", paper="Liu et al., Structural Anchor Pruning, Cluster-Merge as its scripts run it")

@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner
-from pruners.core import trees
 from pruners.core.context import PruneContext
 from pruners.core.groups import group
 from pruners.eos import docpruner
+from pruners.kernels import trees
 
 
 @pruner("merge", output="merged", budget="fixed", paper="Yan et al. 2026, Prune-then-Merge, arXiv 2602.19549")
@@ -50,8 +50,8 @@ class Merge(Pruner):
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Merge:
         return self.replace(after=self.after.calibrate(pages, self._first(budgets)))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
-        kept = self.after.prune(page, self._first(budgets), given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Merged:
+        kept = self.after.prune(page, self._first(budgets), context)
         assert isinstance(kept, Subset)
         parts = []
         for i, budget in enumerate(budgets):

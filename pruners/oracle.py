@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 import torch
 
@@ -31,17 +30,14 @@ def oracle(page: Page, queries: Sequence[torch.Tensor]) -> torch.Tensor:
     return scores
 
 
-@numba.njit(cache=True)
 def _greedy(similarity: np.ndarray, reached: np.ndarray) -> np.ndarray:
     """Rows of `similarity [vectors, tokens]`, the one that raises what was `reached` most first; ties by index."""
-    order, left = np.empty(len(similarity), np.int64), np.arange(len(similarity))
-    for place in range(len(order)):
-        best, most = left[0], -1.0
-        for i in left:
-            gain = np.maximum(similarity[i] - reached, 0).sum()
-            if gain > most:
-                best, most = i, gain
-        order[place] = best
+    order: list[int] = []
+    left = np.ones(len(similarity), bool)
+    while left.any():
+        gains = np.maximum(similarity - reached, 0).sum(1)
+        best = int(np.where(left, gains, -1).argmax())
+        order.append(best)
+        left[best] = False
         reached = np.maximum(reached, similarity[best])
-        left = left[left != best]
-    return order
+    return np.array(order)

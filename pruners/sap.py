@@ -81,17 +81,6 @@ def sap_then_merge(layers: Window | None = None, factor: float = 2.0) -> Pruner:
     return Merge(sap(layers=layers), factor=factor)
 
 
-def with_window(pruner: Pruner, window: Window) -> Pruner:
-    """`pruner` with `window` wherever it, or a part of it, has a `layers` left open."""
-    changes: dict[str, object] = {}
-    for name, value in pruner.fields().items():
-        if name == "layers" and value is None:
-            changes[name] = window
-        elif isinstance(value, Pruner):
-            changes[name] = with_window(value, window)
-    return pruner.replace(**changes) if changes else pruner
-
-
 def _windowed(page: Page, signal: str, layers: Window | None) -> torch.Tensor:
     if layers is None:
         raise PruneBoardError("no window of layers was given: write layers=11-14, say, or layers=all")

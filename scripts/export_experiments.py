@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.experiments.reference import with_experiment_table
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 
 DOCS = Path(__file__).parents[1] / "docs" / "experiments.md"
 

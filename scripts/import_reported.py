@@ -16,11 +16,9 @@ from typing import Any
 
 from harness import paper
 from harness.experiments import printed
-from harness.store.format import write_atomically
-from harness.submissions import pinned
-from harness.submissions.entry import FOLDER, submission_path
-from harness.submissions.identity import with_id
-from harness.submissions.manifest import expected
+from harness.files import write_atomically
+from harness.submissions.benchmark import known_data_sets
+from harness.submissions.folder import BENCHMARK, FOLDER, submission_path, to_json
 from harness.submissions.schema import (
     BackboneFacts,
     BenchmarkFacts,
@@ -30,8 +28,8 @@ from harness.submissions.schema import (
     Origin,
     Submission,
     Track,
+    with_id,
 )
-from harness.submissions.write import to_json
 
 BENCHMARKS = {theirs: ours for ours, theirs in printed.BENCHMARKS.items()}
 DATA_SETS = {theirs: ours for ours, theirs in printed.DATA_SETS.items()}
@@ -148,7 +146,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of submissions")
     folder = parser.parse_args().out
     for name in BENCHMARKS.values():
-        home, known = folder / name / pinned.FILE, expected(name)
+        home, known = folder / name / BENCHMARK, known_data_sets(name)
         if not home.exists() and known is not None:  # whoever measures adds hashes to it
             home.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(home, to_json(BenchmarkFacts(name=name, data_sets=tuple(known.values()))))

@@ -18,7 +18,7 @@ from typing import Any
 import mteb
 
 from harness.benchmarks.known import MANIFEST, known
-from harness.store.format import library_versions, write_atomically
+from harness.files import library_versions, write_atomically
 
 BENCHMARKS = {
     "vidore-v1": "ViDoRe(v1)",

@@ -30,6 +30,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bin_ = tree / ".venv" / "bin"
     bin_.mkdir(parents=True)
     modules = {"python": "", "harness": "-m harness.cli", "pytest": "-m pytest", "ruff": "-m ruff", "mypy": "-m mypy"}
+    modules["lint-imports"] = '-c "from importlinter.cli import lint_imports_command as run; run()"'
     for name, module in modules.items():
         (bin_ / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
         (bin_ / name).chmod(0o755)

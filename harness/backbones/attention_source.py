@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,9 +20,10 @@ from PIL import Image
 
 from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import Checkpoint, find_checkpoint
-from harness.backbones.contract import Backbone, Card, EncodedPage
+from harness.backbones.contract import Backbone, Card
 from harness.backbones.engine_weights import LM_HEAD, load_engine_model
 from harness.backbones.probe import attach, capturing
+from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
 BASE_MODELS = {
@@ -58,6 +60,12 @@ class ProbedByBase:
     def __init__(self, retriever: EngineBackbone, checkpoint: Checkpoint) -> None:
         self.retriever, self.device, self.attention_path = retriever, retriever.device, retriever.attention_path
         self.checkpoint = checkpoint
+        theirs = json.loads((checkpoint.folder / "config.json").read_text()).get("model_type")
+        if theirs != retriever.config.model_type:
+            raise PruneBoardError(
+                f"attention of {checkpoint.name!r} cannot be aligned with {retriever.name}'s patches: it is a {theirs} "
+                f"model, and {retriever.name} was made of a {retriever.config.model_type} model"
+            )
         self.config = retriever.config_class().from_pretrained(str(checkpoint.folder))
         _check_alignment(retriever.config, self.config, retriever.name, checkpoint.name)
 
@@ -91,8 +99,8 @@ class ProbedByBase:
 
     @torch.inference_mode()
     def encode_pages(self, images: Sequence[Image.Image]) -> list[EncodedPage]:
-        pages = self.retriever.encode_pages(images)
         inputs = self.retriever.page_inputs(images)
+        pages = self.retriever.encode_inputs(inputs)
         visual, valid = self.retriever.processor.get_image_mask(inputs), inputs["attention_mask"]
         on_device = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         if "image_grid_thw" in on_device:  # the engine pads the patches of a batch; transformers wants them in a row
@@ -102,7 +110,7 @@ class ProbedByBase:
         on_device["pixel_values"] = on_device["pixel_values"].to(self.retriever.dtype)
         with capturing(visual.to(self.device), valid.to(self.device)) as recorder:
             self.model(**on_device, use_cache=False)
-        signals = recorder.signals(self.card.layers)
+        signals = recorder.signals(range(self.card.layers))
         for page, own in zip(pages, signals, strict=True):
             if own["indegree"].shape[1] != len(page.vectors):
                 raise PruneBoardError(
@@ -117,7 +125,6 @@ class ProbedByBase:
 def _check_alignment(retriever: Any, base: Any, name: str, source: str) -> None:
     """Same image token, same patches: only then is position j the same patch in both models."""
     facts = {
-        "model type": lambda c: c.model_type,
         "image token": lambda c: c.image_token_id,
         "patch size": lambda c: c.vision_config.patch_size,
         "image size": lambda c: getattr(c.vision_config, "image_size", None),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -26,13 +25,16 @@ def batch_size_for(backbone: Backbone, page: Callable[[], Any]) -> int:
     """A batch size the memory should hold: on a GPU from what one page took, elsewhere a small constant."""
     device = torch.device(getattr(backbone, "device", "cpu"))
     if device.type == "cuda":
+        image = page()
+        backbone.encode_pages([image])  # weights are loaded by the first page, and are no part of what a page takes
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        backbone.encode_pages([page()])
+        backbone.encode_pages([image])
         taken = max(1, torch.cuda.max_memory_allocated(device) - before)
+        torch.cuda.empty_cache()  # what torch keeps for itself counts as free too
         free, _ = torch.cuda.mem_get_info(device)
         return max(1, min(LARGEST_BATCH, int(0.8 * free) // taken))
-    return CPU_BATCH if _free_memory() > CPU_ROOM else 1
+    return CPU_BATCH if available_memory() > CPU_ROOM else 1
 
 
 def in_batches(
@@ -73,8 +75,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     return "not enough memory" in str(error) or "can't allocate memory" in str(error)  # the CPU and MPS allocators
 
 
-def _free_memory() -> int:
+def available_memory() -> int:
+    """Bytes of main memory that can be had: what caches of files hold is given back when it is asked for."""
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on this platform: assume there is room, halving covers the rest
+        with open("/proc/meminfo") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):  # not on this platform: assume there is room, halving covers the rest
         return CPU_ROOM + 1

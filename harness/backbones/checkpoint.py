@@ -43,8 +43,20 @@ def find_checkpoint(name: str, revision: str | None, *, processor: bool = True) 
     base = None
     if (folder / ADAPTER[0]).is_file():
         base_name = json.loads((folder / ADAPTER[0]).read_text())["base_model_name_or_path"]
-        base = find_checkpoint(base_name, None, processor=False)
+        base = _base_of(name, folder, base_name)
     return Checkpoint(name, folder, _revision_of(folder), base)
+
+
+def _base_of(adapter: str, folder: Path, name: str) -> Checkpoint:
+    try:
+        return find_checkpoint(name, None, processor=False)
+    except CheckpointError as error:
+        fetch = "" if _is_folder(name) else f"Where there is a network, run `hf download {name}`. "
+        raise CheckpointError(
+            f"{adapter!r} is a LoRA adapter of the base model {name!r}, which is not there as a whole. {fetch}A copy "
+            f"in another folder is found if {ADAPTER[0]} in {folder} names that folder as base_model_name_or_path. "
+            f"In detail: {str(error).partition('. ')[0]}. `--backbone nano` works offline."
+        ) from error
 
 
 def missing_files(folder: Path, *, processor: bool = True) -> list[str]:
@@ -72,18 +84,25 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def rows_of_weight(checkpoint: Checkpoint, name: str) -> int:
-    """The rows of the first weight whose name ends so, from the headers of the files: nothing is loaded."""
+    """The rows of the first weight whose name ends so; there must be one."""
+    if (rows := find_rows(checkpoint, name)) is None:
+        raise CheckpointError(f"checkpoint {checkpoint.name!r} has no weight {name!r}; it is no multi-vector retriever")
+    return rows
+
+
+def find_rows(checkpoint: Checkpoint, name: str) -> int | None:
+    """The same, or None, from the headers of the files: nothing is loaded."""
     for source in (checkpoint, checkpoint.base):
         for path in sorted(source.folder.glob("*.safetensors")) if source else []:
             with safe_open(path, framework="np") as file:
                 for key in file.keys():  # noqa: SIM118 (not a dict)
                     if key.endswith(name):
                         return int(file.get_slice(key).get_shape()[0])
-    raise CheckpointError(f"checkpoint {checkpoint.name!r} has no weight {name!r}; it is no multi-vector retriever")
+    return None
 
 
 def _folder_of(name: str, revision: str | None) -> Path:
-    if Path(name).expanduser().is_dir():
+    if _is_folder(name):
         return Path(name).expanduser().resolve()
     if name.startswith((".", "/", "~")) or name.count("/") != 1:
         raise CheckpointError(f"there is no checkpoint folder {name!r}, and it is not a Hugging Face id (owner/name)")
@@ -108,8 +127,12 @@ def _folder_of(name: str, revision: str | None) -> Path:
         raise CheckpointError(_absent(name, revision, why)) from error
 
 
+def _is_folder(name: str) -> bool:
+    return Path(name).expanduser().is_dir()
+
+
 def _absent(name: str, revision: str | None, why: str) -> str:
-    if Path(name).expanduser().is_dir():
+    if _is_folder(name):
         way_out = "Save the model and its processor there with save_pretrained()."
     else:
         pin = f" --revision {revision}" if revision else ""
@@ -122,8 +145,11 @@ def _absent(name: str, revision: str | None, why: str) -> str:
 
 def _revision_of(folder: Path) -> str:
     """The commit when the folder is a snapshot of the Hugging Face cache, else a hash of the files themselves."""
-    if folder.parent.name == "snapshots":
-        return folder.name
+    return folder.name if folder.parent.name == "snapshots" else content_hash(folder)
+
+
+def content_hash(folder: Path) -> str:
+    """Of the files that decide what a model gives."""
     digest = xxhash.xxh3_128()
     for path in sorted(p for p in folder.rglob("*") if p.suffix in {".json", ".safetensors", ".model", ".txt"}):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0")

@@ -1,4 +1,4 @@
-"""ColIdefics3 and ColSmol: Idefics3/SmolVLM as late-interaction retrievers; a page is cut into tiles plus a thumbnail.
+"""ColIdefics3, ColSmol and ColModernVBERT: late-interaction retrievers that cut a page into tiles plus a thumbnail.
 
 Tiles come row by row, each with its own square of tokens, then the thumbnail of the whole page. All of them are indexed
 by the stock retriever, so all are visual tokens here; together they form no rectangle, so a split page has no grid.
@@ -16,31 +16,22 @@ import torch
 from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import find_checkpoint
 from harness.backbones.contract import Options, backbone
-from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.ink import ink_of_grid
 from pruners.core.errors import PruneBoardError
 
 
 class ColIdefics3Backbone(EngineBackbone):
+    mteb_model = "vidore/colSmol-500M"
     projection = "linear.weight"
     token_layout = (
         "tiles row by row, each after its <row_col> marker, then the thumbnail, then prompt; causal attention"
     )
 
-    def config_class(self) -> Any:
-        from transformers import Idefics3Config
+    @staticmethod
+    def classes() -> tuple[Any, Any]:
+        from colpali_engine.models import ColIdefics3, ColIdefics3Processor
 
-        return Idefics3Config
-
-    def load_model(self) -> Any:
-        from colpali_engine.models import ColIdefics3
-
-        return load_engine_model(ColIdefics3, self.checkpoint, self.dtype)
-
-    def load_processor(self) -> Any:
-        from colpali_engine.models import ColIdefics3Processor
-
-        return ColIdefics3Processor.from_pretrained(str(self.checkpoint.folder), local_files_only=True)
+        return ColIdefics3, ColIdefics3Processor
 
     def limit_visual_tokens(self, limit: int) -> None:
         """Fewer tiles a side: a page of n x n tiles and its thumbnail has (n² + 1) times the tokens of one tile."""
@@ -62,9 +53,40 @@ class ColIdefics3Backbone(EngineBackbone):
         return (grid if len(tiles) == 1 else None), ink
 
 
+class ColModernVBertBackbone(ColIdefics3Backbone):
+    mteb_model = "ModernVBERT/colmodernvbert"
+    projection = "custom_text_proj.weight"
+    query_prefix = ""  # MTEB's wrapper of this model sets none
+    token_layout = (
+        "tiles row by row, each after its <row_col> marker, then the thumbnail, then prompt; bidirectional attention, "
+        "in most layers among neighbours only"
+    )
+    signals_from = "the retriever's own text encoder, all layers"
+
+    @staticmethod
+    def classes() -> tuple[Any, Any]:
+        from colpali_engine.models import ColModernVBert, ColModernVBertProcessor
+
+        return ColModernVBert, ColModernVBertProcessor
+
+
+@backbone(
+    "colmodernvbert",
+    checkpoint="ModernVBERT/colmodernvbert",
+    revision="9052fc0ef8acf9fb764681ce0315a7f89ea7d276",
+    signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
+    layers=22,
+    heads=12,
+    dim=128,
+)
+def load_colmodernvbert(checkpoint: str, options: Options) -> ColModernVBertBackbone:
+    return ColModernVBertBackbone("colmodernvbert", find_checkpoint(checkpoint, options.revision), options)
+
+
 @backbone(
     "colsmol",
     checkpoint="vidore/colSmol-500M",
+    revision="1aa9325cba7ed2b3b9b97ede4d55026322504902",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     dim=128,
 )

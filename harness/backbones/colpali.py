@@ -1,7 +1,7 @@
 """ColPali: PaliGemma-3B read as a late-interaction retriever (vidore/colpali-v1.3: 18 layers, 8 heads, 1024 patches).
 
 Any ColPali checkpoint loads: image size, patch size, layers and heads come from its config, and the output dimension
-from `embedding_dim` in its config if it has one (colpali-engine itself always makes 128).
+from its weights (colpali-engine itself always makes 128).
 """
 
 from __future__ import annotations
@@ -17,30 +17,27 @@ from PIL import Image
 from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import find_checkpoint
 from harness.backbones.contract import Options, backbone
-from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.ink import ink_of_grid
 from pruners.core.errors import PruneBoardError
 
 
 class ColPaliBackbone(EngineBackbone):
+    mteb_model = "vidore/colpali-v1.3"
+    unused = ("model.lm_head",)
     token_layout = "<image> x N from position 0, then the prompt; attention is bidirectional over all of it"
 
-    def config_class(self) -> Any:
-        from transformers import PaliGemmaConfig
+    @staticmethod
+    def classes() -> tuple[Any, Any]:
+        from colpali_engine.models import ColPali, ColPaliProcessor
 
-        return PaliGemmaConfig
+        return ColPali, ColPaliProcessor
 
     def load_model(self) -> Any:
-        model = load_engine_model(_colpali_class(), self.checkpoint, self.dtype, unused=("model.lm_head",))
+        model = super().load_model()
         # The language-model head is never loaded (it stays on the meta device) and never used here: full-vocabulary
         # logits of a page would be 1 GB.
         model.model.lm_head = torch.nn.Identity()
         return model
-
-    def load_processor(self) -> Any:
-        from colpali_engine.models import ColPaliProcessor
-
-        return ColPaliProcessor.from_pretrained(str(self.checkpoint.folder), local_files_only=True)
 
     def limit_visual_tokens(self, limit: int) -> None:
         tokens = self.processor.image_seq_length
@@ -68,22 +65,10 @@ class ColPaliBackbone(EngineBackbone):
         return grid, ink_of_grid(pixels, grid, self.processor.image_processor)
 
 
-def _colpali_class() -> Any:
-    from colpali_engine.models import ColPali
-
-    class AnyDimColPali(ColPali):
-        def __init__(self, config: Any, **kwargs: Any) -> None:
-            super().__init__(config, **kwargs)
-            if dim := getattr(config, "embedding_dim", None):
-                self.dim: int = dim
-                self.custom_text_proj = torch.nn.Linear(config.text_config.hidden_size, dim)
-
-    return AnyDimColPali
-
-
 @backbone(
     "colpali",
     checkpoint="vidore/colpali-v1.3",
+    revision="1b5c8929330df1a66de441a9b5409a878f0de5b0",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=18,
     heads=8,

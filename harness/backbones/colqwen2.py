@@ -15,12 +15,12 @@ import torch
 from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import find_checkpoint
 from harness.backbones.contract import Options, backbone
-from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.ink import ink_of_flat_patches
 from pruners.core.errors import PruneBoardError
 
 
 class ColQwen2Backbone(EngineBackbone):
+    mteb_model = "vidore/colqwen2-v1.0"
     token_layout = "user turn, <|vision_start|>, N visual tokens row by row, <|vision_end|>, prompt; causal attention"
 
     @staticmethod
@@ -28,15 +28,6 @@ class ColQwen2Backbone(EngineBackbone):
         from colpali_engine.models import ColQwen2, ColQwen2Processor
 
         return ColQwen2, ColQwen2Processor
-
-    def config_class(self) -> Any:
-        return self.classes()[0].config_class
-
-    def load_model(self) -> Any:
-        return load_engine_model(self.classes()[0], self.checkpoint, self.dtype)
-
-    def load_processor(self) -> Any:
-        return self.classes()[1].from_pretrained(str(self.checkpoint.folder), local_files_only=True)
 
     def limit_visual_tokens(self, limit: int) -> None:
         images = self.processor.image_processor
@@ -57,6 +48,8 @@ class ColQwen2Backbone(EngineBackbone):
 
 
 class ColQwen25Backbone(ColQwen2Backbone):
+    mteb_model = "vidore/colqwen2.5-v0.2"
+
     @staticmethod
     def classes() -> tuple[Any, Any]:
         from colpali_engine.models import ColQwen2_5, ColQwen2_5_Processor
@@ -67,6 +60,7 @@ class ColQwen25Backbone(ColQwen2Backbone):
 @backbone(
     "colqwen2",
     checkpoint="vidore/colqwen2-v1.0",
+    revision="530094e83a40ca4edcb5c9e5ddfa61a4b5ea0d2f",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=28,
     heads=12,
@@ -79,6 +73,7 @@ def load_colqwen2(checkpoint: str, options: Options) -> ColQwen2Backbone:
 @backbone(
     "colqwen2.5",
     checkpoint="vidore/colqwen2.5-v0.2",
+    revision="6f6fcdfd1a114dfe365f529701b33d66b9349014",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=36,
     heads=16,

@@ -12,9 +12,11 @@ decorated loader:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from harness.store.encoded_page import EncodedPage as EncodedPage
 
 if TYPE_CHECKING:
     import torch
@@ -56,21 +58,19 @@ class Card:
     max_visual_tokens: int | None = None
     kind: str = VISUAL
     """`TEXT_TOKENS`: `encode_pages` is given the pages' texts instead of their images."""
+    attention_layers: tuple[int, ...] | None = None
+    """Of a hybrid decoder: the layer that each row of the signals stands for. None: row i is layer i.
+
+    `layers` counts rows, and windows and curves run over rows: a layer without attention has none.
+    """
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "signals": list(self.signals)}
-
-
-@dataclass(frozen=True)
-class EncodedPage:
-    """One page, encoded: `vectors [N, d]` of its tokens (the card says of which kind), and what came with them."""
-
-    vectors: torch.Tensor
-    grid: tuple[int, int] | None = None
-    signals: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    """By name, float32 `[layers, N]` (one row for signals that have no layers)."""
-    prompt: torch.Tensor | None = None
-    """Vectors `[P, d]` of the prompt and special tokens, which the stock retriever indexes too (profile `native`)."""
+        stated = {**asdict(self), "signals": list(self.signals)}
+        if self.attention_layers is None:
+            del stated["attention_layers"]
+        else:
+            stated["attention_layers"] = list(self.attention_layers)
+        return stated
 
 
 class Backbone(Protocol):
@@ -98,6 +98,7 @@ def backbone(
     name: str,
     *,
     checkpoint: str,
+    revision: str | None = None,
     signals: tuple[str, ...],
     layers: int | None = None,
     heads: int | None = None,
@@ -106,12 +107,15 @@ def backbone(
 ) -> Callable[[Loader], Loader]:
     """Mark a loader as a backbone. The facts are those of the default checkpoint; a loaded `Card` states the real ones.
 
+    `revision` is the commit at which the default checkpoint is read; of another one the newest is, unless it is named.
+
     Give plain literals: `harness list backbones` reads them from the source without importing it.
     """
 
     def mark(loader: Loader) -> Loader:
         facts = {
             "checkpoint": checkpoint,
+            "revision": revision,
             "signals": signals,
             "layers": layers,
             "heads": heads,

@@ -3,7 +3,8 @@
 The model's own remote code needs transformers < 5 and colpali-engine needs >= 5.3, so they cannot share an environment.
 They need not: the model *is* Qwen2.5-VL with a projection named `multi_vector_projector` and one LoRA adapter a task,
 so renaming and adding are enough. Its page prompt ends in a line feed; its queries start with `Query: ` and have no
-augmentation tokens. Pages are read with the retrieval adapter, as in MTEB.
+augmentation tokens. Pages are read with the retrieval adapter, as in MTEB. The resolution is that of the checkpoint's
+own processor; MTEB's is much higher (`MTEB_VISUAL_TOKENS`), and `--max-visual-tokens` chooses it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from harness.backbones.engine_weights import load_state, read_weights
 from harness.backbones.tensor_names import plain_name, some
 
 TASK = "retrieval"
+MTEB_VISUAL_TOKENS = 37_788_800 // 28**2
+"""As many as MTEB's wrapper lets a page have: its `max_pixels`, in squares of 28 pixels."""
 PROJECTION = "custom_text_proj"
 PAGE_PROMPT = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Describe the image.<|im_end|>\n"
 
@@ -35,6 +38,7 @@ _LAYER = re.compile(r"layers\.\d+\.")
 class JinaV4Backbone(ColQwen25Backbone):
     projection = "multi_vector_projector.weight"
     query_suffix_tokens = 0
+    no_stock_path = "its own code, which MTEB runs, needs transformers < 5"
 
     def load_processor(self) -> Any:
         processor = super().load_processor()
@@ -108,6 +112,7 @@ def _refuse_gaps(found: Collection[tuple[str, str]], adapted: set[str], weights:
 @backbone(
     "jina-v4",
     checkpoint="jinaai/jina-embeddings-v4",
+    revision="4a58ca57710c49f51896e4bc820e202fbf64904b",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=36,
     heads=16,

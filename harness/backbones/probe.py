@@ -2,7 +2,7 @@
 
 transformers looks up its attention function by name. We register one that computes its output with the very kernel
 SDPA would have chosen, so that not a bit of the vectors changes, and hands queries, keys and (on the CPU, where the
-flash kernel returns it) the rows' log-sum-exp to `received.py`. Only the text decoder is routed through it.
+flash kernel returns it) the rows' log-sum-exp to `attention_sums.py`. Only the text decoder is routed through it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import harness.compat  # noqa: F401
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -62,16 +62,16 @@ class Recorder:
             pages.append(page_signals(rows, layout, self._pattern(page, mask, causal), row_lse))
         self._layers[layer] = pages
 
-    def signals(self, layers: int) -> list[dict[str, torch.Tensor]]:
-        """For each page, every signal as a float32 tensor [layers, N] on the CPU."""
-        if sorted(self._layers) != list(range(layers)):
+    def signals(self, layers: Sequence[int]) -> list[dict[str, torch.Tensor]]:
+        """For each page, every signal of these layers, which must be all that ran: float32 [layers, N] on the CPU."""
+        if sorted(self._layers) != list(layers):
             raise PruneBoardError(
-                f"attention was captured for layers {sorted(self._layers)} of {layers}; "
+                f"attention was captured for layers {sorted(self._layers)}, not for {list(layers)}; "
                 "this model's decoder does not go through transformers' attention interface"
             )
         return [
             {
-                name: torch.stack([self._layers[layer][page][name] for layer in range(layers)]).cpu()
+                name: torch.stack([self._layers[layer][page][name] for layer in layers]).cpu()
                 for name in ATTENTION_SIGNALS
             }
             for page in range(len(self.layouts))

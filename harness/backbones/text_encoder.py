@@ -17,11 +17,12 @@ import torch
 
 from harness.backbones.base import SMALL, choose_device, choose_dtype
 from harness.backbones.checkpoint import Checkpoint, CheckpointError
-from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
+from harness.backbones.contract import TEXT_TOKENS, Card, Options
 from harness.backbones.engine_weights import load_text_encoder
 from harness.backbones.late_interaction import read_late_interaction
 from harness.backbones.probe import ATTENTION_SIGNALS, attach_encoder, capturing
 from harness.backbones.text_windows import Piece, pieces_of
+from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
 LONGEST = 512
@@ -46,8 +47,8 @@ class TextBackbone:
             )
         self.name, self.checkpoint = name, checkpoint
         self.device = choose_device(options.device)
-        self.dtype = choose_dtype(options.dtype, self.device)
         self.config = AutoConfig.from_pretrained(str(checkpoint.folder), local_files_only=True)
+        self.dtype = choose_dtype(options.dtype, self.device, self.config.hidden_size)
         self.tokenizer = AutoTokenizer.from_pretrained(str(checkpoint.folder), local_files_only=True)
         self.use = read_late_interaction(checkpoint.folder, self.tokenizer)
         self.before, self.after = self._special_tokens()
@@ -104,7 +105,7 @@ class TextBackbone:
         valid = torch.ones_like(own)
         with capturing(own.to(self.device), valid.to(self.device)) as recorder:
             vectors = self._vectors(ids, valid)
-        signals = recorder.signals(self.config.num_hidden_layers)
+        signals = recorder.signals(range(self.config.num_hidden_layers))
         rows = range(len(pieces))
         return EncodedPage(
             vectors=vectors[taken],

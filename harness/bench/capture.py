@@ -120,7 +120,7 @@ def run_one(decoder: Decoder, way: str, tokens: int, threads: int) -> dict[str, 
         if way == "ours":
             with probe.capturing(seen, torch.ones_like(seen)) as recorder:
                 model(**inputs)
-            recorder.signals(decoder.layers)
+            recorder.signals(range(decoder.layers))
         elif way == "eager-all":
             for attention in model(**inputs, output_attentions=True).attentions:
                 sums.append(attention[0][:, seen[0]][:, :, seen[0]].sum(1).mean(0))
@@ -191,7 +191,9 @@ def _free_memory(device: str) -> int:
         import torch
 
         return torch.cuda.mem_get_info(device)[0]
-    return int(_proc("/proc/meminfo", "MemAvailable") * 2**20)
+    from harness.backbones.batching import available_memory
+
+    return available_memory()
 
 
 def _resident_mb(field: str) -> float:

@@ -17,14 +17,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries, score_data_set
+from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
 from harness.evaluation.summary import summarise
+from harness.evaluation.tally import tally
 from harness.progress import Progress
+from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
 from pruners import SWEEP, unit
@@ -74,15 +75,15 @@ def measure(folder: Path, fraction: float, workers: int, progress: Progress) -> 
         with clock["write the stores"]:
             store = _store(folder, shape, data_set, progress)
         evaluator = DataSetEvaluator.of(data_set, store.query_ids)
-        gold = gold_queries(evaluator.gold.queries, evaluator.gold.pages)
+        gold = gold_queries(evaluator.evaluate)
         queries = load_queries(store, range(len(store.query_ids)))
         job = Job(store, tuple(methods), BUDGETS, 42, queries, gold)
         with clock["prune and score"], progress(f"{shape.name}: score", total=shape.pages, done=0) as advance:
-            scores = score_data_set(job, workers, advance)
+            found = tally(job, evaluator.evaluate, workers, advance)
         with clock["measure"], progress(f"{shape.name}: measure", total=len(methods), done=0) as advance:
-            run.write_result("full", evaluator.full(scores, DIM, INDEX_BITS), {})
+            run.write_result("full", evaluator.full(found, DIM, INDEX_BITS), {})
             for method in methods:
-                run.write_result(method.slug, evaluator.method(method, BUDGETS, scores), {})
+                run.write_result(method.slug, evaluator.method(method, found), {})
                 advance(1)
     with clock["intervals"]:
         summarise(run, [shape.name for shape in shapes], methods, BUDGETS)

@@ -28,7 +28,7 @@ from huggingface_hub.utils import tqdm
 from harness.benchmarks.content import content_hashes, file_hash
 from harness.benchmarks.data_set import DataSet, decode_page
 from harness.benchmarks.embedded import BenchmarkError
-from harness.store.format import temporary_name
+from harness.files import temporary_name
 
 TRAINING_CORPUS = "vidore/colpali_train_set"
 REVISION = "e13d3594064836f7fd69fad7e3d2b51065b335c7"

@@ -18,7 +18,8 @@ from harness import paper
 from harness.backbones.contract import Backbone, Card
 from harness.backbones.made_with import made_with
 from harness.calibration.window import WindowChoice
-from harness.store.format import store_key, write_atomically
+from harness.files import write_atomically
+from harness.store.format import store_key
 from pruners import Window
 from pruners.core.errors import PruneBoardError
 

@@ -22,15 +22,14 @@ def check(
 ) -> None:
     """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
     from pruners.core.catalog import resolve
+    from pruners.core.contract_check import BUDGETS, check_contract
     from pruners.core.errors import PrunerError
     from pruners.core.page import Window
-    from pruners.core.proof import BUDGETS, check_contract
-    from pruners.sap import with_window
 
     broken = 0
     rows: list[dict] = []
     for method in resolve(pruner):
-        method = with_window(method, Window(0, None))
+        method = method.with_window(Window(0, None))
         start = time.perf_counter()
         try:
             proofs = check_contract(method, signal or ())

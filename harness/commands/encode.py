@@ -29,11 +29,16 @@ def encode(
         str | None, typer.Option(help="Read attention from this base model (folder or id@revision), or from `base`.")
     ] = None,
     repair: Annotated[bool, typer.Option(help="Encode damaged shards again.")] = False,
+    part: Annotated[
+        str | None, typer.Option(help="3/8: only the third of eight parts, for several processes or machines at once.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Encode the pages and queries of a benchmark once; everything else reads the store.
 
-    Interrupted, the same command goes on with the first shard that is missing.
+    Interrupted, the same command goes on with the first shard that is missing. With --part 1/8 to --part 8/8 eight
+    processes share the work, on one machine or several that see the same folder; whoever is last finishes the store,
+    and the same command without --part does what any of them left.
     """
     import harness
     from harness.progress import bar
@@ -52,9 +57,12 @@ def encode(
         vectors=vectors,
         attention_from=attention_from,
         repair=repair,
+        part=part,
         progress=bar,
         say=lambda text: people.print(escape(text), soft_wrap=True),
     )
+    if not stores and not as_json:
+        return
     rows = [_row(made) for made in stores.values()]
     columns = {"pages": "pages", "queries": "queries", "vectors": "vectors", "megabytes": "MB", "signals": "signals"}
     title = rows[0]["store"] if len(rows) == 1 else f"{len(rows)} stores"
@@ -63,12 +71,11 @@ def encode(
 
 def _row(made: Store) -> dict[str, Any]:
     manifest = made.manifest
-    files = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
     return {
         "store": str(made.folder),
         "pages": len(made),
         "queries": len(made.query_ids),
         "vectors": sum(shard.vectors for shard in manifest.shards.values()),
-        "megabytes": round(sum(shard.bytes for shard in files) / 1e6, 1),
+        "megabytes": round(sum(shard.bytes for shard in manifest.files) / 1e6, 1),
         "signals": [f"{name} x {rows}" for name, rows in made.signals.items()],
     }

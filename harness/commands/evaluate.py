@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from harness.benchmarks.embedded import NANO_NOTE
 from harness.console import NAME_WIDTH, output, people, print_rows
-from harness.loading import loading
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
 
-NANO_NOTE = (
-    "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
-    "and do not speak for backbones of ColPali's scale"
-)
 NANO_ELSEWHERE = (
     "nano has learned to read minidocs' drawn pages and nothing else: on other pages it retrieves badly, so that "
     "retention says little. Use colpali, colqwen2 or another visual backbone, or minilm where pages have text"
@@ -69,10 +65,9 @@ def evaluate(
     With no options: the embedded retriever and benchmark, every method, budgets 0.05, 0.10 and 0.20. Killed and started
     again, it goes on where it was. Exit status 1 if a method failed; the others' results are kept.
     """
-    with loading():
-        import harness
-        from harness.evaluation.evaluate import run_name
-        from harness.progress import bar
+    import harness
+    from harness.evaluation.evaluate import run_name
+    from harness.progress import bar
 
     settings = harness.settings(
         config,

@@ -106,8 +106,8 @@ def experiment(
         )
     else:
         with display() as progress:
-            lab = Workbench(settings, store or default_root(), out, cores, progress, said)
-            done = run_experiments(lab, chosen, again=again)
+            workbench = Workbench(settings, store or default_root(), out, cores, progress, said)
+            done = run_experiments(workbench, chosen, again=again)
     _report(done, settings, as_json)
     if any(item.failure for item in done):
         raise typer.Exit(1)
@@ -152,7 +152,7 @@ def _report(done: list[Done], settings: ExperimentSettings, as_json: bool) -> No
         files = escape(str(item.files["png"].with_suffix("")))
         output.print(f"{item.experiment.name}{state}: {files}.{{csv,json,tex,svg,png}}", soft_wrap=True)
     if settings.backbone == "nano":
-        from harness.commands.evaluate import NANO_NOTE
+        from harness.benchmarks.embedded import NANO_NOTE
 
         people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
 

@@ -51,16 +51,15 @@ def backbones(
     as_json: Json = False,
 ) -> None:
     """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
-    from harness.backbones.contract import VISUAL
-    from harness.backbones.registry import catalogue
+    from harness.verification.listing import rows
 
-    rows = [
-        {"name": entry.name, "kind": VISUAL, **entry.options, "source": entry.source, "place": entry.place}
-        for entry in catalogue(backbone).values()
-    ]
-    columns = {"name": "backbone", "checkpoint": "checkpoint", "kind": "kind", "layers": "layers", "dim": "dim"}
-    columns |= {"signals": "signals"}
-    print_rows(rows, columns, title=f"{len(rows)} backbones", as_json=as_json)
+    found = rows(backbone)
+    for row in [] if as_json else found:
+        row["about"] = [row["checkpoint"] or f"name one: {row['name']}=FOLDER", *row["gives"]]
+        row["proof"] = [row["figure"] or "no published figure", row["verified"] or "not verified here"]
+    columns = {"name": "backbone", "about": "default checkpoint, and what it gives"}
+    columns |= {"proof": "the figure that verifies it, and where it has been verified"}
+    print_rows(found, columns, title=f"{len(found)} backbones", as_json=as_json, stacked=("about", "proof"))
 
 
 @app.command()

@@ -32,8 +32,8 @@ def submit(
     Repeating it changes nothing: a submission is named by what was measured. `harness validate` checks it.
     """
     import harness
-    from harness.submissions.entry import own_folder
-    from harness.submissions.finished_run import FinishedRun
+    from harness.submissions.folder import own_folder
+    from harness.submissions.run_facts import FinishedRun
 
     done = harness.submit(
         run,

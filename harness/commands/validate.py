@@ -25,9 +25,8 @@ def validate(
     """
     import json
 
-    from harness.submissions import validate as validation
-    from harness.submissions.entry import find_submissions, own_folder
-    from harness.submissions.folder import find_root
+    from harness.submissions import validation
+    from harness.submissions.folder import find_root, find_submissions, own_folder
     from pruners.core.errors import PruneBoardError
 
     target = path or own_folder("name a submission or a folder of submissions")
@@ -71,7 +70,7 @@ def _below(path: Path, folder: Path) -> bool:
 
 
 def _short(path: Path, root: Path) -> str:
-    from harness.submissions.entry import printable
+    from harness.submissions.problems import printable
 
     inside = path.relative_to(root) if path.is_relative_to(root) else path
     return printable(inside, 300)

@@ -1,12 +1,9 @@
-"""The data sets of an evaluation: what of each is missing is pruned, scored, measured and written, one after another.
-
-Workers score pages of the next data set while this one is measured.
-"""
+"""The data sets of an evaluation: what of each is missing is pruned, scored, measured, written, one after another."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.benchmarks.data_set import DataSet
@@ -16,7 +13,8 @@ from harness.evaluation.methods import FULL, Method
 from harness.evaluation.own_threshold import at_realised_ratio
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, PageScores, gather, gold_queries, load_queries, page_scores
+from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.tally import tally
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners.core.errors import PruneBoardError
@@ -41,24 +39,19 @@ def evaluate_data_sets(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
-    meanwhile: Callable[[], None],
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 
-    `made_by` says of each method what its results are made of. `meanwhile` is done once the workers are at work, and
-    before any result is taken from them.
+    `made_by` says of each method what its results are made of.
     """
     plans = [
         plan
         for data_set in data_sets
         if (plan := _plan(config, data_set, stores[data_set.name], methods, run, progress))
     ]
-    plans.sort(key=lambda plan: -len(plan.job.store) * len(plan.job.queries))  # workers idle while the last is measured
     failures: dict[str, str] = {}
-    with page_scores([plan.job for plan in plans], workers) as pages:
-        meanwhile()
-        for plan in plans:
-            failures = {**_evaluate(config, plan, pages, run, progress, made_by), **failures}
+    for plan in plans:
+        failures = {**_evaluate(plan, run, workers, progress, made_by), **failures}
     return failures
 
 
@@ -80,33 +73,32 @@ def _plan(
         config.budgets,
         config.seed,
         load_queries(store, range(len(store.query_ids)), config.device),
-        gold_queries(evaluator.gold.queries, evaluator.gold.pages),
+        gold_queries(evaluator.evaluate),
         config.profile,
     )
     return _Plan(job, evaluator, lost)
 
 
 def _evaluate(
-    config: Config,
     plan: _Plan,
-    pages: Iterator[PageScores],
     run: RunFolder,
+    workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
 ) -> dict[str, str]:
-    """Take a data set's pages, measure and write; the reasons of methods that failed on it."""
+    """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
     job, name, start = plan.job, plan.evaluator.data_set.name, time.perf_counter()
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
-        scores = gather(job, pages, advance)
+        found = tally(job, plan.evaluator.evaluate, workers, advance)
     data = read_from(plan.evaluator.data_set, job.store)
-    run.write_result(FULL, plan.evaluator.full(scores, job.store.dim, INDEX_BITS), measuring() | data)
+    run.write_result(FULL, plan.evaluator.full(found, job.store.dim, INDEX_BITS), measuring() | data)
 
-    scored = [method for method in job.methods if method.text not in scores.failures]
+    scored = [method for method in job.methods if method.text not in found.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
-            result = plan.evaluator.method(method, config.budgets, scores)
+            result = plan.evaluator.method(method, found)
             run.write_result(method.slug, result, {**made_by[method.text], **data})
             advance(1)
-    run.add_timings(name, scores.milliseconds)
+    run.add_timings(name, found.milliseconds)
     run.log(f"{name}: {len(job.methods)} methods on {len(job.store)} pages in {time.perf_counter() - start:.1f} s")
-    return {**scores.failures, **plan.lost}
+    return {**found.failures, **plan.lost}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from typing import Any
 from harness.backbones import registry
 from harness.backbones.contract import Options
 from harness.benchmarks.benchmark import Benchmark, load_benchmark, with_held_out
-from harness.calibration.methods import Setting, calibrated, require_calibration
-from harness.encode import encode, is_encoded
-from harness.evaluation.compile import compiling
+from harness.encode import encode
+from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.data_sets import evaluate_data_sets
 from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
@@ -29,14 +27,18 @@ from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Pruner, catalogue
 from pruners.core.errors import PruneBoardError
-from pruners.core.plugins import file_and_rest
+from pruners.core.plugins import CatalogEntry, file_and_rest
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found."""
+    """What an evaluation found, and what it was made with."""
 
     run: RunFolder
+    benchmark: Benchmark
+    stores: dict[str, Store]
+    methods: list[Method]
+    """Those that have results, ready to prune."""
     rows: list[dict]
     failures: dict[str, str]
     remarks: list[str]
@@ -50,13 +52,11 @@ class RunPaths:
     stores: Path
     run: Path
     workers: int
-    mteb_results: Path | None = None
-    """Where mteb's own result files go, if they are wanted."""
 
 
 def evaluate(
     config: Config,
-    places: RunPaths,
+    paths: RunPaths,
     progress: Progress,
     say: Callable[[str], None] = lambda text: None,
     own: Sequence[Pruner] = (),
@@ -71,17 +71,23 @@ def evaluate(
     known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
     backbone = registry.load(config.backbone, options)
-    setting = Setting(config, benchmark, backbone, places.stores, places.workers, progress, say)
+    setting = Setting(config, benchmark, backbone, paths.stores, paths.workers, progress, say)
     require_calibration(setting, methods)
-    run = RunFolder.begin(places.run, config)
+    with RunFolder(paths.run).one_writer():
+        return _measure(setting, methods, known, paths)
+
+
+def _measure(setting: Setting, methods: list[Method], known: Mapping[str, CatalogEntry], paths: RunPaths) -> Evaluation:
+    """What is missing of a run is encoded, calibrated, measured and written."""
+    config, benchmark, backbone = setting.config, setting.benchmark, setting.backbone
+    progress, say = setting.progress, setting.say
+    run = RunFolder.begin(paths.run, config)
     for remark in benchmark.remarks():
         run.log(remark)
-    to_encode = not all(is_encoded(backbone, data_set, places.stores) for data_set in benchmark.data_sets)
-    with compiling(methods, config.budgets, progress) if to_encode else nullcontext():
-        stores = {
-            data_set.name: encode(backbone, data_set, places.stores, workers=places.workers, progress=progress, say=say)
-            for data_set in benchmark.data_sets
-        }
+    stores = {
+        data_set.name: encode(backbone, data_set, paths.stores, workers=paths.workers, progress=progress, say=say)
+        for data_set in benchmark.data_sets
+    }
     if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):
         raise PruneBoardError(
             f"{config.backbone} gives no prompt vectors, so there is nothing more to index: use visual"
@@ -100,26 +106,13 @@ def evaluate(
     for changed in forget_outdated(run, read, able, made_by):
         say(changed)
         run.log(changed)
-    say(_estimate(config, benchmark, stores, able, run, places, progress))
-    failures |= evaluate_data_sets(
-        config,
-        benchmark.data_sets,
-        stores,
-        able,
-        run,
-        places.workers,
-        progress,
-        made_by,
-        meanwhile=lambda: write_record(run, config, benchmark, backbone, stores, able, known, made_by),
-    )
+    say(_estimate(config, benchmark, stores, able, run, paths, progress))
+    write_record(run, config, benchmark, backbone, stores, able, known, made_by)
+    failures |= evaluate_data_sets(config, benchmark.data_sets, stores, able, run, paths.workers, progress, made_by)
     run.write_json("failures.json", failures)
     rows = summarise(run, [data_set.name for data_set in benchmark.data_sets], able, config.budgets)
-    if places.mteb_results:
-        from harness.mteb_bridge import write_results
-
-        scored = [m for m in methods if m.text not in failures]
-        write_results(places.mteb_results, benchmark.data_sets, stores, scored, config, places.workers, progress)
-    return Evaluation(run, rows, failures, benchmark.remarks())
+    scored = [m for m in methods if m.text not in failures]
+    return Evaluation(run, benchmark, stores, scored, rows, failures, benchmark.remarks())
 
 
 def _texts(config: Config, own: Sequence[Pruner]) -> list[str]:
@@ -163,7 +156,7 @@ def _estimate(
     stores: dict[str, Store],
     methods: Sequence[Method],
     run: RunFolder,
-    places: RunPaths,
+    paths: RunPaths,
     progress: Progress,
 ) -> str:
     """What is left to do, and how long it may take: three pages are pruned and scored to see.
@@ -190,7 +183,7 @@ def _estimate(
                 start = time.perf_counter()
         taken = time.perf_counter() - start
     pages = sum(len(stores[name]) for name in left)
-    seconds = taken / len(tried) * pages / places.workers
+    seconds = taken / len(tried) * pages / paths.workers
     return f"{len(methods)} methods on {pages} pages of {len(left)} data sets: about {seconds:.0f} s"
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Page, Pruner, Window, catalogue, require, resolve
-from pruners.adaptive import Adaptive
 from pruners.core.apply import calibrate
 from pruners.core.errors import PruneBoardError
-from pruners.sap import with_window
 
 COMPOSITIONS = ("adaptive", "merge")  # need a part to be a method; their named presets stand for them
 
@@ -33,9 +29,9 @@ class Method:
     trials: int
     failure: str | None = None
     own_threshold: bool = False
-    """Its threshold is given: it has one cell, at the ratio that comes out (see `native.py`)."""
+    """Its threshold is given: it has one cell, at the ratio that comes out (see `own_threshold.py`)."""
     partner_of: str | None = None
-    """The native method at whose ratio this one is evaluated, and nowhere else."""
+    """The method with its own threshold at whose ratio this one is evaluated, and nowhere else."""
     at: tuple[float, ...] | None = None
     """Budgets of its own."""
 
@@ -75,19 +71,6 @@ def choose_methods(texts: Sequence[str], trials: int | None, own: Sequence[Prune
     return list(chosen.values())
 
 
-def has_open_window(pruner: Pruner) -> bool:
-    known = pruner.fields()
-    return ("layers" in known and known["layers"] is None) or any(map(has_open_window, pruner.parts()))
-
-
-def needs_calibration(pruner: Pruner) -> bool:
-    """Whether a pruner learns from pages: it, or a part of it, has a learned field (presets wrap their parts)."""
-    if isinstance(pruner, Adaptive) and pruner.z is not None:  # its threshold is given
-        return needs_calibration(pruner.of)
-    own = any(f.metadata.get("learned") and f.name != "inner" for f in fields(pruner))  # type: ignore[arg-type]
-    return own or any(map(needs_calibration, pruner.parts()))
-
-
 def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
     """Methods whose signals the store has not are refused by name, before any work."""
     available = {*store.signals, "grid"} if store.page(0).grid else set(store.signals)
@@ -102,39 +85,26 @@ def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
 
 
 def prepare(
-    methods: Sequence[Method],
-    window: Window | None,
-    pages: Sequence[Page],
-    budgets: Sequence[float],
-    learned: Mapping[str, Method] = MappingProxyType({}),
+    methods: Sequence[Method], window: Window | None, pages: Sequence[Page], budgets: Sequence[float], workers: int = 1
 ) -> list[Method]:
-    """Methods with their window bound and calibrated on `pages`, if `learned` does not have them already."""
-    return [learned.get(method.text) or _ready(method, window, pages, budgets) for method in methods]
-
-
-@contextmanager
-def learning(
-    methods: Sequence[Method], pages: Sequence[Page], budgets: Sequence[float], workers: int
-) -> Iterator[Callable[[], dict[str, Method]]]:
-    """While this block runs, built-in methods that learn from pages and wait for no window do so in other processes.
-
-    The block is given a function that waits for them.
+    """Methods with their window bound, and calibrated on `pages`. Built-in ones learn side by side; what others learn
+    may not be fit to be sent from process to process.
     """
-    learners = [m for m in methods if needs_calibration(m.pruner) and not has_open_window(m.pruner)]
-    learners = [m for m in learners if is_built_in(m.pruner)]  # what others learn may not be fit to be sent
+    learners = [m for m in methods if m.pruner.needs_calibration and is_built_in(m.pruner)]
 
     def learn(method: Method) -> bytes:  # torch would send a tensor as an open file, of a process that ends
-        return pickle.dumps(_ready(method, None, pages, budgets))
+        return pickle.dumps(_ready(method, window, pages, budgets))
 
     with spread(learn, learners, min(workers, len(learners)), first_here=False) as results:
-        yield lambda: {m.text: pickle.loads(found) for m, found in zip(learners, results, strict=True)}
+        learned = {m.text: pickle.loads(found) for m, found in zip(learners, results, strict=True)}
+    return [learned.get(method.text) or _ready(method, window, pages, budgets) for method in methods]
 
 
 def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets: Sequence[float]) -> Method:
     if method.failure is not None:
         return method
     try:
-        pruner = with_window(method.pruner, window) if window else method.pruner
+        pruner = method.pruner.with_window(window) if window else method.pruner
         return replace(method, pruner=calibrate(pruner, pages, budgets))
     except PruneBoardError as error:
         return replace(method, failure=str(error))

@@ -13,30 +13,21 @@ from harness.evaluation.methods import Method, choose_methods
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Merged, Subset, prune
-from pruners.adaptive import Adaptive
-from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError, PrunerError
 
 ANY_BUDGET = (1.0,)  # a native method is asked once, and does not listen
 
 
-def threshold(pruner: Pruner) -> Adaptive | None:
-    """The part of a pruner, if there is one, that has its threshold given and not calibrated."""
-    if isinstance(pruner, Adaptive):
-        return pruner if pruner.z is not None else None
-    return next((found for part in pruner.parts() if (found := threshold(part))), None)
-
-
 def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int | None) -> list[Method]:
-    """Methods with native ones marked, each followed by its partners: those named, or the scorer it thresholds."""
+    """Methods with native ones marked, each followed by its partners: those named, or the one it names itself."""
     found: list[Method] = []
     for method in methods:
-        part = threshold(method.pruner)
-        if part is None:
+        if not method.pruner.own_threshold:
             found.append(method)
             continue
         found.append(replace(method, own_threshold=True))
-        for partner in choose_methods(partners, trials, [] if partners else [part.of]):
+        own = [method.pruner.partner] if method.pruner.partner and not partners else []
+        for partner in choose_methods(partners, trials, own) if partners or own else []:
             if partner.pruner.budget_kind != "fixed":
                 raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
             found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))

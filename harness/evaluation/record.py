@@ -19,7 +19,7 @@ from harness.backbones.contract import Backbone
 from harness.benchmarks.benchmark import Benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.tables import pages_table, qrels_table
-from harness.calibration.methods import thresholds
+from harness.evaluation.calibration import thresholds
 from harness.evaluation.config import Config
 from harness.evaluation.learned_state import UnwritableError, as_tree, pack_tensors
 from harness.evaluation.made_by import OWN, all_parts, files_of

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
-from harness.evaluation.scores import DataSetScores
+from harness.evaluation.tally import Tally
 from harness.metrics.ranking import TOP, Evaluator
-from harness.metrics.retention import GoldPairs, score_retention
+from harness.metrics.retention import score_retention
 from pruners.core.budget import drifted
 
 if TYPE_CHECKING:
@@ -45,56 +45,55 @@ class DataSetEvaluator:
     """The measures of one data set."""
 
     data_set: DataSet
-    query_ids: tuple[str, ...]
     evaluate: Evaluator
-    gold: GoldPairs
 
     @classmethod
     def of(cls, data_set: DataSet, query_ids: tuple[str, ...]) -> DataSetEvaluator:
-        return cls(
-            data_set,
-            query_ids,
-            Evaluator(data_set.qrels, query_ids, data_set.page_ids),
-            GoldPairs.of(data_set.qrels, query_ids, data_set.page_ids),
-        )
+        return cls(data_set, Evaluator(data_set.qrels, query_ids, data_set.page_ids))
 
-    def full(self, scores: DataSetScores, dim: int, bits: int) -> Result:
-        stored = scores.full_vectors[None, None]
-        size = (stored.sum(-1) + scores.prompt_vectors) * dim * bits
-        return self._result(FULL, (1.0,), scores.full[None, None], scores, stored, size, 0, "fixed")
+    def full(self, tally: Tally, dim: int, bits: int) -> Result:
+        stored = tally.full_vectors[None, None]
+        size = (stored.sum(-1) + tally.prompt_vectors) * dim * bits
+        return self._result(FULL, (1.0,), tally, tally.cells(None), stored, size, 0, "fixed")
 
-    def method(self, method: Method, budgets: tuple[float, ...], scores: DataSetScores) -> Result:
-        text, at = method.text, method.budgets(budgets)
-        shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
-        stored = scores.vectors[text], scores.bits[text]
+    def method(self, method: Method, tally: Tally) -> Result:
+        at, cells = method.budgets(tally.budgets), tally.cells(method)
+        stored = tally.vectors[cells - 1]
         if method.own_threshold:  # its budget is what it kept
-            at = (float(stored[0].sum(-1).mean()) / float(scores.full_vectors.sum()),)
-        return self._result(text, at, scores.by_method[text], scores, *stored, shared, kind)
+            at = (float(stored.sum(-1).mean()) / float(tally.full_vectors.sum()),)
+        shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
+        return self._result(method.text, at, tally, cells, stored, tally.bits[cells - 1], shared, kind)
 
     def _result(
         self,
         name: str,
         budgets: tuple[float, ...],
+        tally: Tally,
         cells: np.ndarray,
-        scores: DataSetScores,
         vectors: np.ndarray,
         bits: np.ndarray,
         shared_bytes: int,
         kind: str,
     ) -> Result:
-        measures, share = self.evaluate(cells), score_retention(cells, scores.full, self.gold)
+        """Of `cells [trials, budgets]`, what their pages keep and how large their index is."""
+        flat = self.evaluate.measure(tally.ranks(cells.ravel()))
+        measures = {measure: values.reshape(*cells.shape, -1) for measure, values in flat.items()}
+        gold, judged = self.evaluate.gold, self.evaluate.judged
+        share = score_retention(
+            tally.known[cells][..., gold], tally.known[0][gold], judged.rows[gold], 1 + judged.rows.max(initial=-1)
+        )
         deviation = measures["ndcg@5"].mean(-1).std(0)
         pages = len(self.data_set.page_ids)
         summary = []
         for b, budget in enumerate(budgets):
             kept_vectors = float(vectors[:, b].sum(-1).mean())
-            realised = kept_vectors / float(scores.full_vectors.sum())
+            realised = kept_vectors / float(tally.full_vectors.sum())
             summary.append(
                 {
                     "budget": budget,
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
-                    "vectors_per_page": (kept_vectors + scores.prompt_vectors) / pages,
+                    "vectors_per_page": (kept_vectors + tally.prompt_vectors) / pages,
                     "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
                     "trials": len(cells),
                     "trial_deviation_ndcg@5": float(deviation[b]),
@@ -104,7 +103,7 @@ class DataSetEvaluator:
                 }
             )
         measures["score_retention"] = share.per_query[..., self.evaluate.rows]
-        rows = self._rows(budgets, measures, self.evaluate.best(cells))
+        rows = self._rows(budgets, measures, tally.best(cells))
         return Result(self.data_set.name, name, summary, rows, vectors)
 
     def _rows(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pa.Table:

@@ -1,34 +1,29 @@
-"""Scores of one data set: every page pruned by every method at all budgets and scored against all queries, in one pass.
+"""Scores of pages: each pruned by every method at all budgets and scored against all queries, in one pass.
 
-Pages are independent, so they are spread over worker processes with one thread each; what comes out does not depend on
-how many. A method that fails on a page is out for the data set, with its reason; the others go on.
+Pages are independent of each other. A method that fails on a page is out for the data set, with its reason; the others
+go on.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
 from harness.evaluation.methods import Method
+from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
-from harness.workers import spread
 from pruners import Merged, Page, Subset, prune
-from pruners.core.contract import Diagnostic
 from pruners.core.errors import PrunerError
 from pruners.core.groups import Groups
 
-TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
-AT_THE_END = 8  # the same for a data set's last pages, so that no worker waits long for another
 INDEX_BITS = 16  # of one number in an index: float16
 VISUAL, NATIVE = "visual", "native"
 """What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does, never pruned."""
@@ -60,77 +55,6 @@ class PageScores:
     full_vectors: int
     prompt_vectors: int
     """Indexed beside them, and never pruned: none under profile `visual`."""
-
-
-SIZES = ("full_vectors", "prompt_vectors")
-
-
-@dataclass(frozen=True)
-class DataSetScores:
-    """One data set: `full [queries, pages]`, and for each method `[trials, budgets, queries, pages]`."""
-
-    full: np.ndarray
-    full_vectors: np.ndarray  # of each page
-    prompt_vectors: int = 0  # of all pages, indexed beside what a method keeps
-    by_method: dict[str, np.ndarray] = field(default_factory=dict)
-    vectors: dict[str, np.ndarray] = field(default_factory=dict)  # kept of each page, [trials, budgets, pages]
-    bits: dict[str, np.ndarray] = field(default_factory=dict)  # in all, [trials, budgets]
-    milliseconds: dict[str, float] = field(default_factory=dict)  # a page and trial, all budgets
-    failures: dict[str, str] = field(default_factory=dict)
-
-
-@contextmanager
-def page_scores(jobs: Sequence[Job], workers: int) -> Iterator[Iterator[PageScores]]:
-    """All pages of all data sets, in order, from one set of workers: while one set is measured, the next is scored."""
-    places = [(j, pages) for j, job in enumerate(jobs) for pages in _portions(len(job.store))]
-    hands = 1 if any(job.queries.on_gpu for job in jobs) else workers  # a forked process cannot use its parent's GPU
-    with spread(lambda place: score_pages(jobs[place[0]], place[1]), places, hands) as results:
-        yield itertools.chain.from_iterable(results)
-
-
-def _portions(pages: int) -> list[range]:
-    """A single page first: it is pruned in this process, which a method that ends its process should not take along."""
-    found, at = [range(1)], 1
-    while at < pages:
-        size = TOGETHER if pages - at > TOGETHER else AT_THE_END
-        found.append(range(at, min(at + size, pages)))
-        at += size
-    return found
-
-
-def score_data_set(job: Job, workers: int, advance: Callable[[int], None]) -> DataSetScores:
-    """Prune and score all pages of a store."""
-    with page_scores([job], workers) as pages:
-        return gather(job, pages, advance)
-
-
-def gather(job: Job, results: Iterator[PageScores], advance: Callable[[int], None]) -> DataSetScores:
-    """The scores of a data set, whose pages are next among `results`."""
-    pages: list[PageScores] = []
-    for page in itertools.islice(results, len(job.store)):
-        pages.append(page)
-        advance(1)
-    scores = np.stack([page.scores for page in pages], axis=-1)  # [1 + cells, queries, pages]
-    vectors = np.stack([page.vectors for page in pages], axis=-1)
-    bits = np.sum([page.bits for page in pages], axis=0)
-    seconds = np.sum([page.seconds for page in pages], axis=0)
-    failures: dict[str, str] = {}
-    for page in pages:
-        failures = {**page.failures, **failures}  # the first page's reason stays
-    full_vectors, prompts = (np.array([getattr(page, name) for page in pages]) for name in SIZES)
-    found = DataSetScores(scores[0], full_vectors, int(prompts.sum()), failures=failures)
-    start = 0
-    for i, method in enumerate(job.methods):
-        budgets = len(method.budgets(job.budgets))
-        stop = start + method.trials * budgets
-        if method.text not in failures:
-            shape = (method.trials, budgets)
-            found.by_method[method.text] = scores[1 + start : 1 + stop].reshape(*shape, *scores.shape[1:])
-            found.vectors[method.text] = vectors[start:stop].reshape(*shape, len(pages))
-            found.bits[method.text] = bits[start:stop].reshape(shape)
-            found.milliseconds[method.text] = 1000 * float(seconds[i]) / len(pages) / method.trials
-        start = stop
-    return found
 
 
 def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:
@@ -166,7 +90,7 @@ class _Pruned:
     def add(self, job: Job, i: int, method: Method, cell: int, page: Page, index: int) -> None:
         """Run a method, whose cells begin at `cell`."""
         queries = None
-        if isinstance(method.pruner, Diagnostic):
+        if method.diagnostic:
             queries = [job.store.query(query) for query in job.gold.get(index, [])]
         budgets = method.budgets(job.budgets)
         start = time.process_time()  # of this process, which has one thread: other work on the machine does not count
@@ -208,10 +132,11 @@ def _with_prompt(result: Subset | Merged, indexed: torch.Tensor, prompt: torch.T
     return Subset(order, tuple(count + len(prompt) for count in result.counts))
 
 
-def gold_queries(queries: np.ndarray, pages: np.ndarray) -> dict[int, list[int]]:
-    """page -> gold queries, from index pairs."""
+def gold_queries(evaluate: Evaluator) -> dict[int, list[int]]:
+    """page -> the queries to which it is relevant."""
     gold: dict[int, list[int]] = {}
-    for query, page in zip(queries.tolist(), pages.tolist(), strict=True):
+    judged = evaluate.judged
+    for query, page in zip(judged.rows[evaluate.gold].tolist(), judged.pages[evaluate.gold].tolist(), strict=True):
         gold.setdefault(page, []).append(query)
     return gold
 

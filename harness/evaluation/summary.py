@@ -8,9 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from harness.evaluation.methods import FULL
-from harness.evaluation.run_folder import HEADLINE, RunFolder, StoredFigures
-from harness.metrics.aggregate import benchmark_mean, data_set_mean
-from harness.metrics.uncertainty import Comparison, Interval, compare, tie_groups
+from harness.evaluation.run_folder import RunFolder
+from harness.metrics.aggregate import benchmark_mean
+from harness.metrics.results_table import ResultsTable, compare_tables
+from harness.metrics.uncertainty import Comparison, Interval, tie_groups
 from pruners.core.budget import drifted
 
 
@@ -39,19 +40,19 @@ def summarise(
     Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
     """
     complete = [m for m in methods if all(run.has(data_set, m.slug) for data_set in data_sets)]
-    full = [run.read_figures(data_set, FULL) for data_set in data_sets]
-    found = {m.text: [run.read_figures(data_set, m.slug) for data_set in data_sets] for m in complete}
+    full = run.read_table(data_sets, FULL)
+    tables = {m.text: run.read_table(data_sets, m.slug) for m in complete}
+    summaries = {m.text: [run.read_summary(data_set, m.slug) for data_set in data_sets] for m in complete}
     cells = [(m, b) for m in complete for b in range(1 if _alone(m) else len(budgets))]
-    comparison = compare(
-        [_by_language([(found[m.text][t], b) for m, b in cells], full[t]) for t in range(len(data_sets))]
-    )
-    rows = [_full_row(full)]
+    asked = [(tables[m.text], None if _alone(m) else budgets[b]) for m, b in cells]
+    comparison = compare_tables(asked, full, data_sets)
+    rows = [_full_row(run, data_sets, full)]
     timings = run.read_json("timings.json") or {}
 
     def row(i: int, rank: int | None = None) -> dict:
         method, b = cells[i]
         times = [timings[data_set][method.text] for data_set in data_sets if method.text in timings.get(data_set, {})]
-        entries = [result.summary[b] for result in found[method.text]]
+        entries = [summary[b] for summary in summaries[method.text]]
         budget = benchmark_mean([entry["budget"] for entry in entries]) if _alone(method) else budgets[b]
         return _row(method, float(budget), entries, comparison, i, rank, times)
 
@@ -72,30 +73,14 @@ def differences(
     run: RunFolder, data_sets: Sequence[str], a: MeasuredMethod, b: MeasuredMethod, budgets: Sequence[float]
 ) -> list[tuple[float, Interval]]:
     """At each budget: the retention of method a minus that of method b, on the same resampled queries."""
-    full = [run.read_figures(data_set, FULL) for data_set in data_sets]
-    found = [[run.read_figures(data_set, method.slug) for data_set in data_sets] for method in (a, b)]
-    cells = [(m, i) for m in range(2) for i in range(len(budgets))]
-    comparison = compare([_by_language([(found[m][t], i) for m, i in cells], full[t]) for t in range(len(data_sets))])
+    full, *tables = (run.read_table(data_sets, slug) for slug in (FULL, a.slug, b.slug))
+    comparison = compare_tables([(table, budget) for table in tables for budget in budgets], full, data_sets)
     return [(budget, comparison.difference(i, len(budgets) + i)) for i, budget in enumerate(budgets)]
 
 
 def _alone(method: MeasuredMethod) -> bool:
     """Whether a method has one cell at a ratio of its own, not the run's budgets."""
     return method.own_threshold or method.partner_of is not None
-
-
-def _by_language(cells: Sequence[tuple[StoredFigures, int]], full: StoredFigures) -> list[np.ndarray]:
-    """For each language `[cells + 1, queries]` of the headline measure, the full model last."""
-    stacked = np.vstack([*(_over_trials(figures, b) for figures, b in cells), full.columns[HEADLINE]])
-    languages = full.columns["language"]
-    return [stacked[:, languages == language] for language in sorted(set(languages))]
-
-
-def _over_trials(figures: StoredFigures, b: int) -> np.ndarray:
-    """The headline measure of every query: trials follow one another, each with all queries in the same order."""
-    rows = figures.columns["budget"] == figures.summary[b]["budget"]
-    trials = len(np.unique(figures.columns["trial"][rows]))
-    return figures.columns[HEADLINE][rows].reshape(trials, -1).mean(0)
 
 
 def _row(
@@ -123,9 +108,9 @@ def _row(
     }
 
 
-def _full_row(full: Sequence[StoredFigures]) -> dict:
-    figures = [data_set_mean([v.mean() for v in _by_language([], result)]) for result in full]
-    entries = [result.summary[0] for result in full]
+def _full_row(run: RunFolder, data_sets: Sequence[str], full: ResultsTable) -> dict:
+    figures = [full.mean(data_set, 1.0) for data_set in data_sets]
+    entries = [run.read_summary(data_set, FULL)[0] for data_set in data_sets]
     return {
         "budget": 1.0,
         "rank": None,

@@ -15,7 +15,7 @@ from harness import paper
 from harness.benchmarks.known import training_draw
 from harness.calibration.data import calibration_data_set, draw, gold_pairs
 from harness.calibration.window import choose_window, mean_retention, pair_retention
-from harness.experiments.figures import legend, looks, panels
+from harness.drawing.figures import legend, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.windows import snap
 from harness.experiments.workbench import Workbench
@@ -43,11 +43,11 @@ class CalibrationSource:
         return [size for size in wanted if size < self.pool]
 
 
-def calibration_robustness(lab: Workbench) -> Outcome:
+def calibration_robustness(workbench: Workbench) -> Outcome:
     """The window that each seed chooses from N pairs, as layers and snapped to the nearest of the nine windows."""
-    s = lab.settings
+    s = workbench.settings
     seeds = range(s.seed, s.seed + s.seeds)
-    sources = [_first(lab, seeds), _second(lab)]
+    sources = [_first(workbench, seeds), _second(workbench)]
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     for source in sources:
@@ -65,7 +65,7 @@ def calibration_robustness(lab: Workbench) -> Outcome:
         "window_of_all_pairs": {source.name: _window(source.ratios) for source in sources},
         "distributions": {source.name: source.origin for source in sources},
     }
-    if _is_training(lab) and (key := paper.MODELS.get(lab.backbone.card.name)):
+    if _is_training(workbench) and (key := paper.MODELS.get(workbench.backbone.card.name)):
         said = paper.printed()["calibration_robustness"]
         facts["paper_snapped"] = dict(zip(map(str, said["sizes"]), said[key], strict=True))
     shown = [source for source in sources if source.sizes(s.sizes)]
@@ -101,26 +101,29 @@ def calibration_robustness(lab: Workbench) -> Outcome:
     return Outcome(rows, {**columns, "snap": "snap %"}, draw_figure, facts, notes)
 
 
-def _is_training(lab: Workbench) -> bool:
-    name = lab.settings.calibration or lab.benchmark.calibration
+def _is_training(workbench: Workbench) -> bool:
+    name = workbench.settings.calibration or workbench.benchmark.calibration
     return name is not None and training_draw(name) is not None
 
 
-def _first(lab: Workbench, seeds: Sequence[int]) -> CalibrationSource:
+def _first(workbench: Workbench, seeds: Sequence[int]) -> CalibrationSource:
     """The calibration set. Of the training corpus every draw is made anew, from all of it."""
-    if not _is_training(lab):
+    if not _is_training(workbench):
         return _whole(
-            lab, lab.calibration.name, lab.calibration_store, gold_pairs(lab.calibration, lab.calibration_store)
+            workbench,
+            workbench.calibration.name,
+            workbench.calibration_store,
+            gold_pairs(workbench.calibration, workbench.calibration_store),
         )
     from harness.benchmarks.calibration_sets import all_draws
     from harness.benchmarks.training_corpus import open_corpus
 
-    s = lab.settings
-    asked = training_draw(s.calibration or lab.benchmark.calibration or "") or {}
+    s = workbench.settings
+    asked = training_draw(s.calibration or workbench.benchmark.calibration or "") or {}
     corpus = open_corpus(**{name: asked[name] for name in ("path", "revision") if name in asked})
     data_set = all_draws(corpus, [size for size in s.sizes if size < len(corpus.asked)], seeds)
-    store = lab.store(data_set)
-    ratios = _ratios(lab, [(store, gold_pairs(data_set, store))])
+    store = workbench.store(data_set)
+    ratios = _ratios(workbench, [(store, gold_pairs(data_set, store))])
     place = {int(page.removeprefix("train-")): i for i, page in enumerate(data_set.page_ids)}
     found = f"revision {corpus.revision or 'unknown (a folder)'}; {len(data_set.page_ids)} pairs in all draws"
     return CalibrationSource(
@@ -132,9 +135,9 @@ def _first(lab: Workbench, seeds: Sequence[int]) -> CalibrationSource:
     )
 
 
-def _whole(lab: Workbench, name: str, store: Store, pairs: list[tuple[int, int]]) -> CalibrationSource:
+def _whole(workbench: Workbench, name: str, store: Store, pairs: list[tuple[int, int]]) -> CalibrationSource:
     """All pairs of a set that one has are the pool."""
-    ratios = _ratios(lab, [(store, pairs)])
+    ratios = _ratios(workbench, [(store, pairs)])
     return CalibrationSource(name, len(ratios), ratios, _from(ratios), f"draws from all of its {len(ratios)} pairs")
 
 
@@ -158,30 +161,30 @@ def _notes(source: CalibrationSource, sizes: Sequence[int]) -> list[str]:
     return notes
 
 
-def _second(lab: Workbench) -> CalibrationSource:
+def _second(workbench: Workbench) -> CalibrationSource:
     """The second distribution: a data set that was named, or pairs of the evaluated data sets.
 
     The latter is the paper's own first distribution. It only asks where the window would be; no evaluation uses it.
     """
-    s = lab.settings
+    s = workbench.settings
     if s.second_calibration:
         data_set = calibration_data_set(s.second_calibration)
-        store = lab.store(data_set)
-        return _whole(lab, data_set.name, store, gold_pairs(data_set, store))
+        store = workbench.store(data_set)
+        return _whole(workbench, data_set.name, store, gold_pairs(data_set, store))
     parts = []
-    for data_set in lab.benchmark.data_sets[:DATA_SETS]:
-        store = lab.evaluated[data_set.name]
+    for data_set in workbench.benchmark.data_sets[:DATA_SETS]:
+        store = workbench.evaluated[data_set.name]
         parts.append((store, draw(gold_pairs(data_set, store), OF_EACH, s.seed)))
-    ratios = _ratios(lab, parts)
+    ratios = _ratios(workbench, parts)
     origin = f"draws from {len(ratios)} pairs: at most {OF_EACH} of each of {len(parts)} evaluated data sets"
     name = "an evaluated data set" if len(parts) == 1 else f"{len(parts)} evaluated data sets"
     return CalibrationSource(name, len(ratios), ratios, _from(ratios), origin)
 
 
-def _ratios(lab: Workbench, parts: Sequence[tuple[Store, list[tuple[int, int]]]]) -> np.ndarray:
+def _ratios(workbench: Workbench, parts: Sequence[tuple[Store, list[tuple[int, int]]]]) -> np.ndarray:
     """Score Retention `[pairs, layers]` of all pairs of some stores."""
     found = []
-    with lab.progress("curve over layers", total=sum(len(pairs) for _, pairs in parts), done=0) as advance:
+    with workbench.progress("curve over layers", total=sum(len(pairs) for _, pairs in parts), done=0) as advance:
         for store, pairs in parts:
             found.append(pair_retention(store, pairs, advance=advance)[:, :, 0])
     return np.concatenate(found)

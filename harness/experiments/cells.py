@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
-from harness.metrics.aggregate import benchmark_retention, data_set_mean, retention
+from harness.metrics.aggregate import benchmark_retention, retention
 from harness.metrics.ranking import CUTOFFS
+from harness.metrics.results_table import ResultsTable
 from pruners.core.errors import PruneBoardError
+
+NDCG = tuple(f"ndcg@{k}" for k in CUTOFFS)
 
 
 @dataclass(frozen=True)
@@ -50,37 +52,26 @@ def read_cells(
     if not done:
         raise PruneBoardError(f"no method could be evaluated: {'; '.join(failures.values()) or 'none was asked for'}")
     for group, data_sets in groups.items():
-        full = {data_set: _figures(run.read_result(data_set, FULL).per_query) for data_set in data_sets}
+        full = run.read_table(data_sets, FULL, NDCG)
         for method in done:
-            rows = [
-                row for data_set in data_sets for row in _data_set_rows(run, group, data_set, method, full[data_set])
-            ]
+            rows = _data_set_rows(run, group, data_sets, method, full)
             cells += rows
             averages += _averages(group, method, rows, summaries[group])
     return Cells(cells, averages, failures)
 
 
 def _data_set_rows(
-    run: RunFolder, group: str, data_set: str, method: Method, full: Mapping[str, float]
+    run: RunFolder, group: str, data_sets: Sequence[str], method: Method, full: ResultsTable
 ) -> list[dict[str, Any]]:
-    result = run.read_result(data_set, method.slug)
-    rows = []
-    for entry in result.summary:
-        figures = _figures(result.per_query[result.per_query["budget"] == entry["budget"]])
-        rows.append(
-            {
-                "benchmark": group,
-                "data_set": data_set,
-                "method": method.text,
-                "budget": entry["budget"],
-                "realised": entry["realised"],
-                "drift": entry["drift"],
-                "score_retention": entry["score_retention"],
-                **{f"full_ndcg@{k}": full[f"ndcg@{k}"] for k in CUTOFFS},
-                **figures,
-                **{f"retention@{k}": float(retention(figures[f"ndcg@{k}"], full[f"ndcg@{k}"])) for k in CUTOFFS},
-            }
-        )
+    table, rows = run.read_table(data_sets, method.slug, NDCG), []
+    for data_set in data_sets:
+        whole = {name: full.mean(data_set, 1.0, name) for name in NDCG}
+        for entry in run.read_summary(data_set, method.slug):
+            figures = {name: table.mean(data_set, entry["budget"], name) for name in NDCG}
+            kept = {f"retention@{k}": float(retention(figures[f"ndcg@{k}"], whole[f"ndcg@{k}"])) for k in CUTOFFS}
+            about = {name: entry[name] for name in ("budget", "realised", "drift", "score_retention")}
+            row = {"benchmark": group, "data_set": data_set, "method": method.text, **about}
+            rows.append({**row, **{f"full_{name}": value for name, value in whole.items()}, **figures, **kept})
     return rows
 
 
@@ -103,13 +94,6 @@ def _averages(
         full = float(np.mean([cell["full_ndcg@5"] for cell in cells]))
         found.append({"benchmark": group, "data_sets": per_budget, "full_ndcg@5": full, **line, **cutoffs})
     return found
-
-
-def _figures(per_query: pd.DataFrame) -> dict[str, float]:
-    """NDCG at every cutoff of one data set and budget: mean over trials and queries, then over languages."""
-    by_language = [rows for _, rows in per_query.groupby("language", sort=True)]
-    names = [f"ndcg@{k}" for k in CUTOFFS]
-    return {name: float(data_set_mean([rows[name].mean() for rows in by_language])) for name in names}
 
 
 def _only(rows: list[dict[str, Any]]) -> dict[str, Any]:

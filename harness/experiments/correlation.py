@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from harness.experiments import labels
-from harness.experiments.figures import legend, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import standard
 from harness.experiments.workbench import Workbench
@@ -20,12 +20,12 @@ PAPER_POINTS = ("sap", "random", "docpruner", "kmeans(renormalize=false)")
 """The four methods whose points the paper correlates: r of its printed cells of these is the 0.60 that it states."""
 
 
-def sr_ndcg(lab: Workbench) -> Outcome:
+def sr_ndcg(workbench: Workbench) -> Outcome:
     """Pearson and Spearman with intervals from resampled data sets: points of one data set are not independent.
 
     The paper's r is over the points of all its backbones, so one backbone's is not compared with it.
     """
-    cells = standard(lab)
+    cells = standard(workbench)
     names = ("benchmark", "data_set", "method", "budget", "score_retention")
     rows = [
         {**{n: row[n] for n in names}, "retention": row["retention@5"], "in_paper": row["method"] in PAPER_POINTS}

@@ -18,8 +18,8 @@ from harness.bench.decoder import Decoder
 from harness.benchmarks.data_set import DataSet
 from harness.calibration.data import draw
 from harness.calibration.window import GAMMA
-from harness.experiments import labels
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.workbench import Workbench
@@ -35,25 +35,26 @@ PAPER_WAYS = {WAYS["sdpa"]: "sdpa", WAYS["eager-layer"]: "streaming", WAYS["eage
 """Ours -> the paper's, whose streaming is eager attention of a layer at a time."""
 
 
-def pruning_latency(lab: Workbench) -> Outcome:
+def pruning_latency(workbench: Workbench) -> Outcome:
     """The median over pages of pruning one of them at γ = 0.10, beside encoding it."""
-    places = [(data_set, i) for data_set in lab.benchmark.data_sets for i in range(len(data_set.page_ids))]
-    places = draw(places, lab.settings.timed_pages, lab.settings.seed)
-    pages = [lab.evaluated[data_set.name].page(i) for data_set, i in places]
-    methods = ready(lab, TIMED, (GAMMA,))
-    times = {FORWARD: _encoding(lab, places[:ENCODED])}
-    with lab.progress("time the methods", total=len(methods), done=0) as advance:
+    places = [(data_set, i) for data_set in workbench.benchmark.data_sets for i in range(len(data_set.page_ids))]
+    places = draw(places, workbench.settings.timed_pages, workbench.settings.seed)
+    pages = [workbench.evaluated[data_set.name].page(i) for data_set, i in places]
+    methods = ready(workbench, TIMED, (GAMMA,))
+    times = {FORWARD: _encoding(workbench, places[:ENCODED])}
+    with workbench.progress("time the methods", total=len(methods), done=0) as advance:
         for method in methods:
             if method.failure is None:
-                given = [PruneContext(page.id, SEED, 0) for page in pages]
-                method.pruner.prune(pages[0], (GAMMA,), given[0])  # compiles what is not compiled yet
+                contexts = [PruneContext(page.id, SEED, 0) for page in pages]
+                method.pruner.prune(pages[0], (GAMMA,), contexts[0])  # compiles what is not compiled yet
                 times[method.text] = [
-                    _milliseconds(method.pruner.prune, page, (GAMMA,), g) for page, g in zip(pages, given, strict=True)
+                    _milliseconds(method.pruner.prune, page, (GAMMA,), c)
+                    for page, c in zip(pages, contexts, strict=True)
                 ]
             advance(1)
     forward = float(np.median(times[FORWARD]))
-    encoder = str(getattr(lab.backbone, "device", "cpu"))
-    said = paper.printed()["pruning_latency_ms_h200"] if lab.backbone.card.name == "jina-v4" else {}
+    encoder = str(getattr(workbench.backbone, "device", "cpu"))
+    said = paper.printed()["pruning_latency_ms_h200"] if workbench.backbone.card.name == "jina-v4" else {}
     rows: list[dict[str, Any]] = []
     for name, values in times.items():
         median = float(np.median(values))
@@ -75,10 +76,11 @@ def pruning_latency(lab: Workbench) -> Outcome:
         axes.grid(axis="y", visible=False)
         legend(figure, axes)
 
+    card = workbench.backbone.card
     notes = [
         f"{len(pages)} pages of {int(np.mean([len(p) for p in pages]))} vectors on average, one at a time, by "
-        f"{lab.backbone.card.name}. Pruning runs on the CPU, whatever the device: methods take a page from the store.",
-        f"Encoding: {len(times[FORWARD])} of these pages on {encoder} in {lab.backbone.card.dtype}, with the reading "
+        f"{card.name}. Pruning runs on the CPU, whatever the device: methods take a page from the store.",
+        f"Encoding: {len(times[FORWARD])} of these pages on {encoder} in {card.dtype}, with the reading "
         "of attention of all layers, which is what SAP needs of a forward pass.",
         *(f"left out: {method.text}: {method.failure}" for method in methods if method.failure),
     ]
@@ -88,14 +90,14 @@ def pruning_latency(lab: Workbench) -> Outcome:
     return Outcome(rows, {**columns, "paper_h200": "paper, H200"}, draw_figure, {"encoded_on": encoder}, notes)
 
 
-def peak_memory(lab: Workbench) -> Outcome:
+def peak_memory(workbench: Workbench) -> Outcome:
     """Peak memory of four ways to read attention in a decoder of the backbone's own shape, each in its own process."""
-    decoder = _decoder(lab)
+    decoder = _decoder(workbench)
     on_gpu = decoder.device.startswith("cuda")
-    printed = paper.printed()["peak_gpu_memory_gb_colqwen2"] if lab.backbone.card.name == "colqwen2" else []
-    lengths = lab.settings.tokens or (tuple(r["visual_tokens"] for r in printed) if on_gpu else ()) or LENGTHS
+    printed = paper.printed()["peak_gpu_memory_gb_colqwen2"] if workbench.backbone.card.name == "colqwen2" else []
+    lengths = workbench.settings.tokens or (tuple(r["visual_tokens"] for r in printed) if on_gpu else ()) or LENGTHS
     found = measure(
-        [visual + PROMPT for visual in lengths], repeats=1, threads=1, progress=lab.progress, decoder=decoder
+        [visual + PROMPT for visual in lengths], repeats=1, threads=1, progress=workbench.progress, decoder=decoder
     )
     rows: list[dict[str, Any]] = []
     for row in found:
@@ -105,7 +107,7 @@ def peak_memory(lab: Workbench) -> Outcome:
         rows.append({**row, **({} if known is None else {"paper_gb_whole_model": known})})
     shape = decoder.shape()
     notes = [
-        f"A decoder of {lab.backbone.card.name}'s shape ({shape['num_hidden_layers']} layers, hidden "
+        f"A decoder of {workbench.backbone.card.name}'s shape ({shape['num_hidden_layers']} layers, hidden "
         f"{shape['hidden_size']}, {shape['num_attention_heads']} heads, {shape['num_key_value_heads']} of keys and "
         f"values) with random weights, {shape['dtype']} on {shape['device']}: memory does not depend on their values. "
         "Vision tower, token embeddings and projection are left out of it.",
@@ -125,7 +127,7 @@ def peak_memory(lab: Workbench) -> Outcome:
             x, y = [row["visual_tokens"] for row in here], [row["extra_mb"] for row in here]
             line(axes, x, y, look[way], way)
         axes.set_yscale("log")
-        axes.set_xlabel(f"visual tokens of a page, {labels.backbone(lab.backbone.card.name)}'s decoder")
+        axes.set_xlabel(f"visual tokens of a page, {labels.backbone(workbench.backbone.card.name)}'s decoder")
         axes.set_ylabel("peak memory above the\nloaded model [MiB, log scale]")
         legend(figure, axes, 2)
 
@@ -134,9 +136,9 @@ def peak_memory(lab: Workbench) -> Outcome:
     return Outcome(rows, {**columns, "extra_mb_ratio": "x"}, draw_figure, facts, notes)
 
 
-def _decoder(lab: Workbench) -> Decoder:
+def _decoder(workbench: Workbench) -> Decoder:
     """The shape of the backbone's text decoder, as its own config states it."""
-    backbone, card = lab.backbone, lab.backbone.card
+    backbone, card = workbench.backbone, workbench.backbone.card
     if card.kind == TEXT_TOKENS:
         raise PruneBoardError(
             f"{card.name} reads text in windows of at most {LONGEST} tokens, whose attention maps take no memory to "
@@ -153,15 +155,15 @@ def _decoder(lab: Workbench) -> Decoder:
     )
 
 
-def _encoding(lab: Workbench, places: Sequence[tuple[DataSet, int]]) -> list[float]:
+def _encoding(workbench: Workbench, places: Sequence[tuple[DataSet, int]]) -> list[float]:
     """Milliseconds of encoding pages one at a time. Vectors end on the CPU, so a GPU is done when the call is."""
-    as_text = lab.backbone.card.kind == TEXT_TOKENS
+    as_text = workbench.backbone.card.kind == TEXT_TOKENS
     pages = [(data_set.texts or ())[i] if as_text else data_set.image(i) for data_set, i in places]
-    lab.backbone.encode_pages(pages[:1])
-    with lab.progress("time the backbone", total=len(pages), done=0) as advance:
+    workbench.backbone.encode_pages(pages[:1])
+    with workbench.progress("time the backbone", total=len(pages), done=0) as advance:
         times = []
         for page in pages:
-            times.append(_milliseconds(lab.backbone.encode_pages, [page]))
+            times.append(_milliseconds(workbench.backbone.encode_pages, [page]))
             advance(1)
     return times
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.experiments import latex
+from harness.drawing import latex
 from harness.experiments.joint import Joint
 from harness.experiments.joint_correlation import sr_ndcg
 from harness.experiments.joint_figures import budget_curve, layer_curve
@@ -17,7 +17,7 @@ from harness.experiments.joint_sources import read_records, read_sources
 from harness.experiments.joint_tables import base_probe, main_table
 from harness.experiments.joint_windows import window_ablation, windows
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from pruners.core.errors import PruneBoardError
 
 DOCUMENT = "joint.tex"

@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import labels
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.printed import SIZES
 from harness.experiments.retrieval import RETENTION, failures
@@ -23,21 +23,21 @@ MATCHED_GAMMA = 0.05
 """The budget at which the paper compares the two ways to run DocPruner."""
 
 
-def docpruner_native(lab: Workbench) -> Outcome:
+def docpruner_native(workbench: Workbench) -> Outcome:
     """Plain and IQR-clipped statistics at every λ; SAP at the same ratio on every data set, matched on the average."""
-    methods = {(z, clip): str(docpruner(z=z, clip=clip)) for clip in STATISTICS for z in lab.settings.lambdas}
-    cells = lab.evaluate(list(methods.values()), (1.0,), partners=("sap",))
+    methods = {(z, clip): str(docpruner(z=z, clip=clip)) for clip in STATISTICS for z in workbench.settings.lambdas}
+    cells = workbench.evaluate(list(methods.values()), (1.0,), partners=("sap",))
     found = {(row["benchmark"], row["method"]): row for row in cells.averages}
     budgets = {
         key: _budget(found[key]["realised"])
-        for group in lab.groups
+        for group in workbench.groups
         for text in methods.values()
         if (key := (group, text))
     }
-    matched = lab.evaluate(list(MATCHED.values()), sorted({*budgets.values(), MATCHED_GAMMA}))
-    name = lab.backbone.card.name
+    matched = workbench.evaluate(list(MATCHED.values()), sorted({*budgets.values(), MATCHED_GAMMA}))
+    name = workbench.backbone.card.name
     rows: list[dict[str, Any]] = []
-    for group in lab.groups:
+    for group in workbench.groups:
         for (z, clip), text in methods.items():
             own, partner = found[group, text], found[group, f"sap @ {text}"]
             beside = matched.average(group, MATCHED[clip], budgets[group, text])
@@ -83,7 +83,7 @@ def docpruner_native(lab: Workbench) -> Outcome:
         "sap": "SAP %",
         "matched": "matched %",
     }
-    return Outcome(rows, columns, _figure(rows, list(lab.groups)), notes=[*failures(cells), *failures(matched)])
+    return Outcome(rows, columns, _figure(rows, list(workbench.groups)), notes=[*failures(cells), *failures(matched)])
 
 
 def _budget(realised: float) -> float:

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from harness import paper
 from harness.calibration.window import choose_window, mean_retention, pair_retention
+from harness.drawing.figures import bars, layer_bands, legend, looks, panels
 from harness.encode import encode
-from harness.experiments.figures import bars, layer_bands, legend, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import Workbench
 from harness.store.reader import Store
@@ -25,14 +25,17 @@ RESAMPLES = 1_000
 OWN, BASE = "fine-tuned", "base"
 
 
-def base_probe(lab: Workbench) -> Outcome:
+def base_probe(workbench: Workbench) -> Outcome:
     """The same vectors, pairs and budgets; only the attention comes from another model."""
-    probed, origin = _with_base_attention(lab)
-    chosen = lab.pairs()
-    stores = {OWN: lab.calibration_store, BASE: encode(probed, lab.calibration, lab.stores, progress=lab.progress)}
+    probed, origin = _with_base_attention(workbench)
+    chosen = workbench.pairs()
+    stores = {
+        OWN: workbench.calibration_store,
+        BASE: encode(probed, workbench.calibration, workbench.stores, progress=workbench.progress),
+    }
     curves: dict[str, np.ndarray] = {}
     for source, store in stores.items():
-        with lab.progress(f"curve over layers, {source}", total=len(chosen), done=0) as advance:
+        with workbench.progress(f"curve over layers, {source}", total=len(chosen), done=0) as advance:
             curves[source] = mean_retention(pair_retention(store, chosen, gammas=PROBE_BUDGETS, advance=advance))[0]
     choice = choose_window(curves[OWN][:, 0])
     inside, after = slice(choice.window.start, choice.window.stop), slice(choice.boundary, None)
@@ -45,7 +48,7 @@ def base_probe(lab: Workbench) -> Outcome:
             drop = None if beyond is None else within - beyond
             here.append({"budget": gamma, "attention": source, "in_window": within, "after": beyond, "drop": drop})
         factor = drop_factor(*(row["drop"] for row in here))
-        rows += [{**row, "drop_factor": factor, **printed_probe(lab.backbone.card.name, row)} for row in here]
+        rows += [{**row, "drop_factor": factor, **printed_probe(workbench.backbone.card.name, row)} for row in here]
     curves_as_lists = {source: curve.T.tolist() for source, curve in curves.items()}
     facts = {"window": str(choice.window), "l_star": choice.boundary, "base": origin, "curves": curves_as_lists}
     notes = [f"Attention of {BASE} is read from {origin}."]
@@ -121,14 +124,14 @@ def printed_probe(backbone: str, row: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def v2v_ablation(lab: Workbench) -> Outcome:
+def v2v_ablation(workbench: Workbench) -> Outcome:
     """In-degree over the window from visual rows only, and from all rows."""
-    window, chosen, store = lab.bound.window, lab.pairs(), lab.calibration_store
+    window, chosen, store = workbench.bound.window, workbench.pairs(), workbench.calibration_store
     _require(store, "all_to_visual")
-    with lab.progress("window of layers", total=len(chosen), done=0) as advance:
+    with workbench.progress("window of layers", total=len(chosen), done=0) as advance:
         ratios = pair_retention(store, chosen, _both(window), STANDARD, advance)
     means, left_out = mean_retention(ratios)
-    name = paper.MODELS.get(lab.backbone.card.name, "")
+    name = paper.MODELS.get(workbench.backbone.card.name, "")
     rows: list[dict[str, Any]] = []
     for g, gamma in enumerate(STANDARD):
         gap = ratios[:, 0, g] - ratios[:, 1, g]
@@ -158,7 +161,7 @@ def v2v_ablation(lab: Workbench) -> Outcome:
     columns = {"budget": "γ", "visual_rows": "visual rows", "all_rows": "all rows", "visual_minus_all": "difference"}
     facts = {
         "window": str(window),
-        "source": lab.bound.origin["source"],
+        "source": workbench.bound.origin["source"],
         "pairs": len(chosen),
         "pairs_left_out": left_out,
     }
@@ -181,15 +184,15 @@ def _mean_interval(values: np.ndarray) -> list[float]:
     return [float(bound) for bound in np.quantile(draws, [0.025, 0.975])]
 
 
-def _with_base_attention(lab: Workbench) -> tuple[Any, str]:
+def _with_base_attention(workbench: Workbench) -> tuple[Any, str]:
     """The backbone with another model's attention, and what that model is."""
     from harness.backbones.attention_source import with_attention_from
 
-    source = lab.settings.attention_from
-    if source is None and lab.backbone.card.name == "nano":
+    source = workbench.settings.attention_from
+    if source is None and workbench.backbone.card.name == "nano":
         from harness.nano.checkpoint import BASE as BEFORE_CONTRAST
 
         told = "nano before its first contrast step (harness/nano/base), whose decoder is not trained yet"
-        return with_attention_from(lab.backbone, str(BEFORE_CONTRAST)), told
-    probed = with_attention_from(lab.backbone, source or "base")
+        return with_attention_from(workbench.backbone, str(BEFORE_CONTRAST)), told
+    probed = with_attention_from(workbench.backbone, source or "base")
     return probed, probed.checkpoint.name

@@ -6,24 +6,17 @@ from collections.abc import Sequence
 
 from harness.calibration.data import draw
 from harness.evaluation.config import Config
-from harness.evaluation.methods import (
-    Method,
-    choose_methods,
-    has_open_window,
-    needs_calibration,
-    prepare,
-    refuse_unfit,
-)
+from harness.evaluation.methods import Method, choose_methods, prepare, refuse_unfit
 from harness.experiments.workbench import Workbench
 
 
-def ready(lab: Workbench, texts: Sequence[str], budgets: Sequence[float]) -> list[Method]:
+def ready(workbench: Workbench, texts: Sequence[str], budgets: Sequence[float]) -> list[Method]:
     """Methods that can prune at these budgets; one that cannot has its `failure`. A stochastic one runs once."""
-    methods = refuse_unfit(choose_methods(texts, 1), next(iter(lab.evaluated.values())))
+    methods = refuse_unfit(choose_methods(texts, 1), next(iter(workbench.evaluated.values())))
     fit = [method.pruner for method in methods if method.failure is None]
-    window = lab.bound.window if any(map(has_open_window, fit)) else None
+    window = workbench.bound.window if any(pruner.open_window for pruner in fit) else None
     pages = []
-    if any(map(needs_calibration, fit)):
-        store = lab.calibration_store
-        pages = [store.page(i) for i in draw(range(len(store)), Config.calibration_pages, lab.settings.seed)]
+    if any(pruner.needs_calibration for pruner in fit):
+        store = workbench.calibration_store
+        pages = [store.page(i) for i in draw(range(len(store)), Config.calibration_pages, workbench.settings.seed)]
     return prepare(methods, window, pages, budgets)

@@ -7,9 +7,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import labels, printed
+from harness.drawing import labels
+from harness.drawing.figures import bars, interval_band, legend, line, looks, panels
+from harness.experiments import printed
 from harness.experiments.cells import Cells
-from harness.experiments.figures import bars, interval_band, legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import PAPER_METHODS, Workbench
 from harness.metrics.ranking import CUTOFFS
@@ -20,14 +21,14 @@ TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9)
 GAMMA = "keep ratio γ [fraction of a page's vectors]"
 
 
-def standard(lab: Workbench) -> Cells:
+def standard(workbench: Workbench) -> Cells:
     """The paper's methods at the three standard budgets: read by five experiments, run once."""
-    return lab.evaluate(PAPER_METHODS, STANDARD)
+    return workbench.evaluate(PAPER_METHODS, STANDARD)
 
 
-def main_table(lab: Workbench) -> Outcome:
+def main_table(workbench: Workbench) -> Outcome:
     """Every data set, method and standard budget, then the benchmarks' averages with intervals."""
-    cells, name = standard(lab), lab.backbone.card.name
+    cells, name = standard(workbench), workbench.backbone.card.name
     rows: list[dict[str, Any]] = []
     for row in cells.data_sets:
         known = printed.cell(name, row["data_set"], row["method"], row["budget"])
@@ -45,7 +46,7 @@ def main_table(lab: Workbench) -> Outcome:
         "ndcg@5": "NDCG@5",
         "retention": "%",
     }
-    groups = list(lab.groups)
+    groups = list(workbench.groups)
 
     def draw(figure: Figure) -> None:
         places = panels(figure, [labels.benchmark(group) for group in groups])
@@ -72,17 +73,17 @@ def _row(row: dict[str, Any], data_set: str, own: dict[str, Any], known: dict[st
     return {**line, **printed.beside(own["retention"], known["ndcg_at_5_retention_pct"]), **said}
 
 
-def budget_curve(lab: Workbench) -> Outcome:
+def budget_curve(workbench: Workbench) -> Outcome:
     """Retention at all budgets of the sweep. K-Means is the main table's, so that the paper's stands beside it."""
-    cells = lab.evaluate(("sap", "random", "kmeans(renormalize=false)", "docpruner", "eos"), SWEEP)
-    name = lab.backbone.card.name
+    cells = workbench.evaluate(("sap", "random", "kmeans(renormalize=false)", "docpruner", "eos"), SWEEP)
+    name = workbench.backbone.card.name
     rows = []
     for row in cells.averages:
         known = (printed.average(name, row) or {}).get("ndcg_at_5_retention_pct")
         kept = ("benchmark", "method", "budget", "realised", "score_retention", "ndcg@5")
         own = {"retention": row["retention"], "retention_interval": row["retention_interval"]}
         rows.append({**{n: row[n] for n in kept}, **own, **printed.beside(row["retention"], known)})
-    groups = list(lab.groups)
+    groups = list(workbench.groups)
 
     def draw(figure: Figure) -> None:
         places = panels(figure, [labels.benchmark(group) for group in groups])
@@ -105,9 +106,9 @@ def budget_curve(lab: Workbench) -> Outcome:
     return Outcome(rows, columns, draw, notes=failures(cells))
 
 
-def ndcg_cutoffs(lab: Workbench) -> Outcome:
+def ndcg_cutoffs(workbench: Workbench) -> Outcome:
     """SAP's retention at every cutoff."""
-    cells, name = standard(lab), lab.backbone.card.name
+    cells, name = standard(workbench), workbench.backbone.card.name
     rows = []
     for row in [row for row in cells.averages if row["method"] == "sap"]:
         known = [r for r in printed.in_benchmark("ndcg_cutoffs", name, row) if r["gamma"] == row["budget"]]
@@ -117,7 +118,7 @@ def ndcg_cutoffs(lab: Workbench) -> Outcome:
             cell = {"benchmark": row["benchmark"], "budget": row["budget"], "cutoff": k, "retention": ours}
             said = {"paper_score_retention": known[0]["score_retention"]} if known else {}
             rows.append({**cell, "score_retention": row["score_retention"], **printed.beside(ours, says), **said})
-    groups = list(lab.groups)
+    groups = list(workbench.groups)
 
     def draw(figure: Figure) -> None:
         places = panels(figure, [labels.benchmark(group) for group in groups])
@@ -136,9 +137,9 @@ def ndcg_cutoffs(lab: Workbench) -> Outcome:
     return Outcome(rows, columns, draw, notes=failures(cells))
 
 
-def sap_adaptive(lab: Workbench) -> Outcome:
+def sap_adaptive(workbench: Workbench) -> Outcome:
     """One threshold over all pages against the same ratio on every page: the index has the same size."""
-    cells, name = standard(lab), lab.backbone.card.name
+    cells, name = standard(workbench), workbench.backbone.card.name
     rows = []
     for fixed in [row for row in cells.averages if row["method"] == "sap"]:
         group, budget = fixed["benchmark"], fixed["budget"]
@@ -161,7 +162,7 @@ def sap_adaptive(lab: Workbench) -> Outcome:
             row |= {"paper_adaptive": adaptive, "difference": ours["retention"] - adaptive}
             row |= {"paper_fixed": plain, "difference_fixed": fixed["retention"] - plain}
         rows.append(row)
-    groups = list(lab.groups)
+    groups = list(workbench.groups)
 
     def draw(figure: Figure) -> None:
         places = panels(figure, [labels.benchmark(group) for group in groups])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.drawing import labels
 from harness.evaluation.run_folder import environment
-from harness.experiments import labels
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
 from harness.experiments.registry import Experiment
 from harness.experiments.workbench import Workbench, measured_with
@@ -26,22 +26,22 @@ class Done:
     failure: str | None = None
 
 
-def run_experiments(lab: Workbench, experiments: Sequence[Experiment], *, again: bool = False) -> list[Done]:
+def run_experiments(workbench: Workbench, experiments: Sequence[Experiment], *, again: bool = False) -> list[Done]:
     """Run what is not finished. With several, one that cannot be run is named and the others go on."""
     finished = []
-    with lab.progress("experiments", total=len(experiments), done=0) as advance:
+    with workbench.progress("experiments", total=len(experiments), done=0) as advance:
         for experiment in experiments:
             advance(0, note=experiment.name)
-            files = {ending: lab.folder / f"{experiment.name}.{ending}" for ending in ENDINGS}
-            if not again and _is_finished(lab, experiment, files["json"]):
+            files = {ending: workbench.folder / f"{experiment.name}.{ending}" for ending in ENDINGS}
+            if not again and _is_finished(workbench, experiment, files["json"]):
                 finished.append(Done(experiment, files))
             else:
-                finished.append(_run(lab, experiment, files, alone=len(experiments) == 1))
+                finished.append(_run(workbench, experiment, files, alone=len(experiments) == 1))
             advance(1)
     return finished
 
 
-def _is_finished(lab: Workbench, experiment: Experiment, file: Path) -> bool:
+def _is_finished(workbench: Workbench, experiment: Experiment, file: Path) -> bool:
     """Whether it is there, and was made by this code and these libraries."""
     if not file.is_file():
         return False
@@ -51,28 +51,30 @@ def _is_finished(lab: Workbench, experiment: Experiment, file: Path) -> bool:
         raise PruneBoardError(f"{file} is not whole ({error}); make it again with --again") from None
     same = isinstance(before, dict) and before.get("measured_with") == measured_with()
     if not same:
-        lab.say(f"{experiment.name} was made by other code or libraries: making it again")
+        workbench.say(f"{experiment.name} was made by other code or libraries: making it again")
     return same
 
 
-def _run(lab: Workbench, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:
+def _run(workbench: Workbench, experiment: Experiment, files: dict[str, Path], alone: bool) -> Done:
     try:
-        outcome = experiment.load()(lab)
+        outcome = experiment.load()(workbench)
     except PruneBoardError as error:
         if alone:
             raise
         return Done(experiment, files, failure=str(error))
-    write_outcome(lab.folder, experiment.name, outcome, _about(lab, experiment), _title(lab, experiment))
+    write_outcome(
+        workbench.folder, experiment.name, outcome, _about(workbench, experiment), _title(workbench, experiment)
+    )
     return Done(experiment, files, outcome)
 
 
-def _title(lab: Workbench, experiment: Experiment) -> str:
-    names = {"benchmark": lambda: lab.benchmark.name, "calibration": lambda: lab.calibration.name}
+def _title(workbench: Workbench, experiment: Experiment) -> str:
+    names = {"benchmark": lambda: workbench.benchmark.name, "calibration": lambda: workbench.calibration.name}
     data = names[experiment.measured_on]() if experiment.measured_on in names else None
-    return labels.title(lab.backbone.card.name, data)
+    return labels.title(workbench.backbone.card.name, data)
 
 
-def _about(lab: Workbench, experiment: Experiment) -> dict[str, Any]:
+def _about(workbench: Workbench, experiment: Experiment) -> dict[str, Any]:
     """What the figures rest on."""
     about: dict[str, Any] = {
         "experiment": experiment.name,
@@ -80,19 +82,19 @@ def _about(lab: Workbench, experiment: Experiment) -> dict[str, Any]:
         "reproduces": experiment.reproduces,
         "cannot": experiment.cannot,
         "measured_on": experiment.measured_on,
-        "caption": _caption(lab, experiment),
-        **lab.identity,
+        "caption": _caption(workbench, experiment),
+        **workbench.identity,
     }
-    if "bound" in vars(lab):  # a window was needed
-        about["window"] = dict(lab.bound.origin)
+    if "bound" in vars(workbench):  # a window was needed
+        about["window"] = dict(workbench.bound.origin)
     return {**about, "measured_with": measured_with(), "environment": environment()}
 
 
-def _caption(lab: Workbench, experiment: Experiment) -> str:
+def _caption(workbench: Workbench, experiment: Experiment) -> str:
     """What a reader of the table alone must know."""
-    where = ", ".join(map(labels.benchmark, lab.groups))
+    where = ", ".join(map(labels.benchmark, workbench.groups))
     what = experiment.about[0].upper() + experiment.about[1:]
-    return f"{what}. Backbone: {labels.backbone(lab.backbone.card.name)}; benchmark: {where}."
+    return f"{what}. Backbone: {labels.backbone(workbench.backbone.card.name)}; benchmark: {where}."
 
 
 def stored_rows(done: Done) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.backbones.base import choose_device
 from harness.calibration.data import draw
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.evaluation.methods import Method
-from harness.experiments import labels
 from harness.experiments.engines import TORCH, Engine, available, disk_bytes
-from harness.experiments.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.union import Union, union
@@ -29,7 +29,7 @@ from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
-from pruners import STANDARD, Diagnostic, Merged, Page, Subset, prune
+from pruners import STANDARD, Merged, Page, Subset, prune
 from pruners.core.errors import PruneBoardError
 
 BUDGETS = (1.0, *sorted(STANDARD, reverse=True))
@@ -51,27 +51,27 @@ class Indexed:
         return sum(map(len, self.pages[budget]))
 
 
-def storage_retrieval(lab: Workbench) -> Outcome:
+def storage_retrieval(workbench: Workbench) -> Outcome:
     """Every engine at every budget: written, loaded, asked. All queries count for quality, whatever was timed."""
-    device = choose_device(lab.settings.device)
-    corpus = union(lab.benchmark.data_sets, lab.evaluated)
-    method = _method(lab)
-    indexed = _index(lab, corpus, method, device)
-    timed = [corpus.queries[i].numpy() for i in _timed_queries(lab, corpus)]
+    device = choose_device(workbench.settings.device)
+    corpus = union(workbench.benchmark.data_sets, workbench.evaluated)
+    method = _method(workbench)
+    indexed = _index(workbench, corpus, method, device)
+    timed = [corpus.queries[i].numpy() for i in _timed_queries(workbench, corpus)]
     engines, missing = available(device)
     rows: list[dict[str, Any]] = []
-    with lab.progress("engines", total=len(engines) * len(BUDGETS) * len(timed), done=0) as advance:
+    with workbench.progress("engines", total=len(engines) * len(BUDGETS) * len(timed), done=0) as advance:
         for budget in BUDGETS:
             truth: list[list[int]] = []
             for name, engine in engines.items():
                 advance(0, note=f"{name}, γ = {budget:g}")
-                found, answers = _measure(lab.folder / "indexes", engine, indexed.pages[budget], timed, advance)
+                found, answers = _measure(workbench.folder / "indexes", engine, indexed.pages[budget], timed, advance)
                 truth = truth or answers  # numpy is the first, and answers all
                 same = float(np.mean([set(a) == set(b) for a, b in zip(answers, truth, strict=False)]))
                 row = {"engine": name, "device": engine.device, "method": method.text, "budget": budget}
                 rows.append({**row, **found, "same_top_5_as_numpy": same, **_quality(indexed, budget)})
     for row in rows:
-        row |= _paper(lab, row)
+        row |= _paper(workbench, row)
 
     def draw_figure(figure: Figure) -> None:
         figures = {"size_mib": "index on disk [MiB, log scale]", "latency_ms": "latency a query [ms, log scale]"}
@@ -102,35 +102,35 @@ def storage_retrieval(lab: Workbench) -> Outcome:
         "same_top_5_as_numpy": "same top 5",
     }
     facts = {**corpus.about, "method": method.text, "timed_queries": len(timed), "unit_of_sizes": "MiB (2^20 bytes)"}
-    if "bound" in vars(lab):
-        facts["window"] = str(lab.bound.window)
+    if "bound" in vars(workbench):
+        facts["window"] = str(workbench.bound.window)
     if any("paper_v100_size_mib" in row for row in rows):
         facts["paper_sizes"] = f"its MB are MiB: {PAPER_INDEX}; below, round(γ·1,024) vectors a page, here ⌈γ·N⌉"
     return Outcome(rows, columns, draw_figure, facts, [*_notes(corpus, indexed, rows, len(timed)), *missing])
 
 
-def _method(lab: Workbench) -> Method:
-    (method,) = ready(lab, [lab.settings.pruner], STANDARD)
+def _method(workbench: Workbench) -> Method:
+    (method,) = ready(workbench, [workbench.settings.pruner], STANDARD)
     if method.failure is not None:
         raise PruneBoardError(method.failure)
-    if isinstance(method.pruner, Diagnostic):
+    if method.diagnostic:
         raise PruneBoardError(f"{method.text} looks at a page's queries, so no index can be made with it; name another")
     return method
 
 
-def _index(lab: Workbench, corpus: Union, method: Method, device: torch.device) -> Indexed:
+def _index(workbench: Workbench, corpus: Union, method: Method, device: torch.device) -> Indexed:
     """Prune every page once, and score what is left against all queries: the same exact MaxSim as in `evaluate`."""
     if device.type == "cuda":
         tiles = tile_queries(corpus.queries, GPU_TILE_TOKENS, device)
     else:
-        tiles = tile_queries(corpus.queries, tile_tokens(next(iter(lab.evaluated.values())).mean_vectors))
+        tiles = tile_queries(corpus.queries, tile_tokens(next(iter(workbench.evaluated.values())).mean_vectors))
     pages: dict[float, list[np.ndarray]] = {budget: [] for budget in BUDGETS}
     scores = np.empty((len(BUDGETS), len(corpus.queries), len(corpus.places)), np.float32)
     quantised = False
-    with lab.progress("prune, score", total=len(corpus.places), done=0) as advance:
+    with workbench.progress("prune, score", total=len(corpus.places), done=0) as advance:
         for place, (data_set, index) in enumerate(corpus.places):
-            page = lab.evaluated[data_set].page(index)
-            result = prune(method.pruner, page, BUDGETS[1:], seed=lab.settings.seed)
+            page = workbench.evaluated[data_set].page(index)
+            result = prune(method.pruner, page, BUDGETS[1:], seed=workbench.settings.seed)
             for budget, vectors in zip(BUDGETS, _kept(page, result), strict=True):
                 pages[budget].append(vectors.numpy().astype(np.float16))
             scores[:, :, place] = score_page(page.vectors, [result], tiles)
@@ -148,9 +148,9 @@ def _kept(page: Page, result: Subset | Merged) -> list[torch.Tensor]:
     return [page.vectors, *(page.vectors[np.sort(result.kept(i))] for i in range(len(result.counts)))]
 
 
-def _timed_queries(lab: Workbench, corpus: Union) -> list[int]:
+def _timed_queries(workbench: Workbench, corpus: Union) -> list[int]:
     every = range(len(corpus.queries))
-    return draw(every, lab.settings.timed_queries or len(every), lab.settings.seed)
+    return draw(every, workbench.settings.timed_queries or len(every), workbench.settings.seed)
 
 
 def _measure(
@@ -197,10 +197,10 @@ def _quality(indexed: Indexed, budget: float) -> dict[str, Any]:
     return {"vectors": kept, "realised": kept / full, "ndcg@5": ndcg, "retention": share}
 
 
-def _paper(lab: Workbench, row: dict[str, Any]) -> dict[str, Any]:
+def _paper(workbench: Workbench, row: dict[str, Any]) -> dict[str, Any]:
     """Printed for SAP with ColPali on ViDoRe v2's pages and a V100: sizes can be compared, times only on a V100."""
-    whole_v2 = {name: len(data_sets) for name, data_sets in lab.groups.items()} == {"vidore-v2": 4}
-    if (lab.backbone.card.name, row["engine"], row["method"]) != ("colpali", TORCH, "sap") or not whole_v2:
+    whole_v2 = {name: len(data_sets) for name, data_sets in workbench.groups.items()} == {"vidore-v2": 4}
+    if (workbench.backbone.card.name, row["engine"], row["method"]) != ("colpali", TORCH, "sap") or not whole_v2:
         return {}
     known = next(
         r for r in paper.printed()["storage_retrieval_colpali_v2_union"]["rows"] if r["gamma"] == row["budget"]

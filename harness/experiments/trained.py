@@ -7,8 +7,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import labels, printed
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
+from harness.experiments import printed
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION, failures
 from harness.experiments.workbench import Workbench
@@ -20,10 +21,10 @@ NEAREST = {4: 0.25, 9: 0.10, 25: 0.05}
 """The budgets that the SAP paper took for them: its cells can only be compared with ours at these."""
 
 
-def trained_comparison(lab: Workbench) -> Outcome:
+def trained_comparison(workbench: Workbench) -> Outcome:
     """SAP and training-free merging at the trained method's exact ratios, and at those the SAP paper took for them."""
     budgets = {*EXACT.values(), *NEAREST.values()}
-    cells, name = lab.evaluate(("sap", "token_pooling"), sorted(budgets)), lab.backbone.card.name
+    cells, name = workbench.evaluate(("sap", "token_pooling"), sorted(budgets)), workbench.backbone.card.name
     rows: list[dict[str, Any]] = []
     for factor in EXACT:
         for budget in dict.fromkeys((EXACT[factor], NEAREST[factor])):

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from harness import paper
 from harness.calibration.window import GAMMA, choose_window, mean_retention, pair_retention, width, window_before
-from harness.experiments import labels, printed
+from harness.drawing import labels
+from harness.drawing.figures import layer_bands, legend, line, looks, panels
+from harness.experiments import printed
 from harness.experiments.cells import Cells
-from harness.experiments.figures import layer_bands, legend, line, looks, panels
 from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION
@@ -28,17 +29,17 @@ WINDOW_NAMES = {
 """What the window that SAP uses here is called, by where it comes from: one given by hand was not selected."""
 
 
-def sweep_windows(lab: Workbench) -> Cells:
+def sweep_windows(workbench: Workbench) -> Cells:
     """The nine windows and the one SAP uses here at three budgets: one evaluation, each page scored once."""
-    windows = [*nine_windows(lab.backbone.card.layers).values(), lab.bound.window]
-    return lab.evaluate([_sap(window) for window in dict.fromkeys(windows)], STANDARD)
+    windows = [*nine_windows(workbench.backbone.card.layers).values(), workbench.bound.window]
+    return workbench.evaluate([_sap(window) for window in dict.fromkeys(windows)], STANDARD)
 
 
-def layer_curve(lab: Workbench) -> Outcome:
+def layer_curve(workbench: Workbench) -> Outcome:
     """R(l), its median, the window and the alignment region; and where the best of nine windows lies."""
-    chosen = lab.pairs()
-    with lab.progress("curve over layers", total=len(chosen), done=0) as advance:
-        ratios = pair_retention(lab.calibration_store, chosen, gammas=(GAMMA,), advance=advance)[:, :, 0]
+    chosen = workbench.pairs()
+    with workbench.progress("curve over layers", total=len(chosen), done=0) as advance:
+        ratios = pair_retention(workbench.calibration_store, chosen, gammas=(GAMMA,), advance=advance)[:, :, 0]
     curve, left_out = mean_retention(ratios)
     usable = ratios[~np.isnan(ratios).any(1)]
     error = usable.std(0, ddof=1) / np.sqrt(len(usable)) if len(usable) > 1 else np.zeros(len(curve))
@@ -46,8 +47,8 @@ def layer_curve(lab: Workbench) -> Outcome:
     layers = len(curve)
     stop = choice.window.stop or layers
     snapped = snap(choice.window, layers)
-    cells = sweep_windows(lab)
-    best = _best_window(lab, cells)
+    cells = sweep_windows(workbench)
+    best = _best_window(workbench, cells)
     rows = [
         {
             "layer": layer,
@@ -66,15 +67,18 @@ def layer_curve(lab: Workbench) -> Outcome:
         "l_star": choice.boundary,
         "window": str(choice.window),
         "snap": snapped,
-        **gaps(_retention_of_nine(lab, cells, GAMMA), snapped),
+        **gaps(_retention_of_nine(workbench, cells, GAMMA), snapped),
         "empty_suffix": choice.empty_suffix,
-        "window_that_sap_uses_here": {"window": str(lab.bound.window), "source": lab.bound.origin["source"]},
+        "window_that_sap_uses_here": {
+            "window": str(workbench.bound.window),
+            "source": workbench.bound.origin["source"],
+        },
         "best_of_nine_windows": best,
     }
-    for row in paper.of_model("sr_guided_windows", lab.backbone.card.name):
+    for row in paper.of_model("sr_guided_windows", workbench.backbone.card.name):
         facts["paper"] = {"l_star": row["l_star"], "window": "{}-{}".format(*row["window"]), "snap": row["snap"]}
         facts["same_window_as_paper"] = str(choice.window) == facts["paper"]["window"]
-        facts |= printed_gaps(lab.backbone.card.name, _sizes(lab), facts)
+        facts |= printed_gaps(workbench.backbone.card.name, _sizes(workbench), facts)
 
     def draw(figure: Figure) -> None:
         (axes,) = panels(figure, [""])
@@ -94,14 +98,14 @@ def layer_curve(lab: Workbench) -> Outcome:
     return Outcome(rows, {"layer": "layer", "score_retention": "R(l)", "region": "region"}, draw, facts, notes)
 
 
-def window_ablation(lab: Workbench) -> Outcome:
+def window_ablation(workbench: Workbench) -> Outcome:
     """Nine windows × three budgets, and the window that SAP uses here among them, named by where it comes from."""
-    cells, name, layers = sweep_windows(lab), lab.backbone.card.name, lab.backbone.card.layers
-    source = lab.bound.origin["source"]
+    cells, name, layers = sweep_windows(workbench), workbench.backbone.card.name, workbench.backbone.card.layers
+    source = workbench.bound.origin["source"]
     own = WINDOW_NAMES[source]
-    windows: dict[str, Window] = {**nine_windows(layers), own: lab.bound.window}
+    windows: dict[str, Window] = {**nine_windows(layers), own: workbench.bound.window}
     rows: list[dict[str, Any]] = []
-    for group in lab.groups:
+    for group in workbench.groups:
         for budget in STANDARD:
             here = {n: cells.average(group, _sap(window), budget) for n, window in windows.items()}
             best = max(here[n]["retention"] for n in NINE)
@@ -121,7 +125,7 @@ def window_ablation(lab: Workbench) -> Outcome:
                 }
                 rows.append({**row, **printed.beside(average["retention"], says)})
     rows += _means_over_benchmarks(rows, name)
-    groups = list(lab.groups)
+    groups = list(workbench.groups)
 
     def draw(figure: Figure) -> None:
         places = panels(figure, [labels.benchmark(group) for group in groups])
@@ -134,38 +138,43 @@ def window_ablation(lab: Workbench) -> Outcome:
                 level = next(r["retention"] for r in here if r["window"] == own)
                 axes.axhline(level, color=look[label].color, linestyle=look[label].line, linewidth=0.8, alpha=0.7)
             axes.set_xticks(range(9), NINE, rotation=45)
-            axes.set_xlabel(f"window [% of the depth]\nlevel lines: layers {lab.bound.window}, {own}")
+            axes.set_xlabel(f"window [% of the depth]\nlevel lines: layers {workbench.bound.window}, {own}")
         places[0].set_ylabel(RETENTION)
         legend(figure, places[0])
 
     columns = {"benchmark": "benchmark", "budget": "γ", "window": "window %", "layers": "layers", "retention": "%"}
-    snapped = snap(lab.bound.window, layers)
-    facts: dict[str, Any] = {"window": str(lab.bound.window), "window_name": own, "source": source, "snap": snapped}
-    facts |= gaps(_retention_of_nine(lab, cells, GAMMA), snapped)
+    snapped = snap(workbench.bound.window, layers)
+    facts: dict[str, Any] = {
+        "window": str(workbench.bound.window),
+        "window_name": own,
+        "source": source,
+        "snap": snapped,
+    }
+    facts |= gaps(_retention_of_nine(workbench, cells, GAMMA), snapped)
     if source != "given":  # the paper's gaps are of a window that was selected
-        facts |= printed_gaps(name, _sizes(lab), facts)
+        facts |= printed_gaps(name, _sizes(workbench), facts)
     facts["gaps"] = [
-        {"budget": budget, "snap": snapped, **gaps(_retention_of_nine(lab, cells, budget), snapped)}
+        {"budget": budget, "snap": snapped, **gaps(_retention_of_nine(workbench, cells, budget), snapped)}
         for budget in STANDARD
     ]
     return Outcome(rows, {**columns, "best_of_nine": "best"}, draw, facts)
 
 
-def width_robustness(lab: Workbench) -> Outcome:
+def width_robustness(workbench: Workbench) -> Outcome:
     """Windows that end where the one SAP uses here ends, of every width; each evaluated, none approximated."""
-    layers = lab.backbone.card.layers
-    stop = lab.bound.window.stop or layers
+    layers = workbench.backbone.card.layers
+    stop = workbench.bound.window.stop or layers
     widths = {k: window_before(stop, k) for k in range(1, layers + 1)}
-    cells = lab.evaluate([_sap(window) for window in dict.fromkeys(widths.values())], (GAMMA,))
+    cells = workbench.evaluate([_sap(window) for window in dict.fromkeys(widths.values())], (GAMMA,))
     default = width(layers)
     rows = []
-    for group in lab.groups:
+    for group in workbench.groups:
         for k, window in widths.items():
             average = cells.average(group, _sap(window), GAMMA)
             row = {"benchmark": group, "k": k, "layers": str(window), "default": k == default, "clamped": k > stop}
             own = {"retention": average["retention"], "retention_interval": average["retention_interval"]}
             rows.append({**row, **own, "score_retention": average["score_retention"]})
-    groups = list(lab.groups)
+    groups = list(workbench.groups)
 
     def draw(figure: Figure) -> None:
         (axes,) = panels(figure, [""])
@@ -182,7 +191,12 @@ def width_robustness(lab: Workbench) -> Outcome:
         legend(figure, axes, 3)
 
     columns = {"benchmark": "benchmark", "k": "k", "layers": "layers", "retention": "%", "default": "default"}
-    facts = {"end": stop, "default_k": default, "window": str(lab.bound.window), "source": lab.bound.origin["source"]}
+    facts = {
+        "end": stop,
+        "default_k": default,
+        "window": str(workbench.bound.window),
+        "source": workbench.bound.origin["source"],
+    }
     return Outcome(rows, columns, draw, facts)
 
 
@@ -205,26 +219,26 @@ def _means_over_benchmarks(rows: list[dict[str, Any]], backbone: str) -> list[di
     return found
 
 
-def _best_window(lab: Workbench, cells: Cells) -> dict[str, Any]:
+def _best_window(workbench: Workbench, cells: Cells) -> dict[str, Any]:
     """The window of the nine with the best mean retention over benchmarks at γ = 0.10."""
-    windows = nine_windows(lab.backbone.card.layers)
-    by_benchmark = _retention_of_nine(lab, cells, GAMMA)
+    windows = nine_windows(workbench.backbone.card.layers)
+    by_benchmark = _retention_of_nine(workbench, cells, GAMMA)
     means = {n: float(np.mean([row[n] for row in by_benchmark.values()])) for n in NINE}
     best = max(means, key=lambda n: means[n])
     return {"window": best, "start": windows[best].start, "stop": windows[best].stop, "retention": means[best]}
 
 
-def _retention_of_nine(lab: Workbench, cells: Cells, budget: float) -> dict[str, dict[str, float]]:
+def _retention_of_nine(workbench: Workbench, cells: Cells, budget: float) -> dict[str, dict[str, float]]:
     """Benchmark -> window -> retention at a budget."""
-    windows = nine_windows(lab.backbone.card.layers)
+    windows = nine_windows(workbench.backbone.card.layers)
     return {
         group: {n: cells.average(group, _sap(window), budget)["retention"] for n, window in windows.items()}
-        for group in lab.groups
+        for group in workbench.groups
     }
 
 
-def _sizes(lab: Workbench) -> dict[str, int]:
-    return {group: len(tasks) for group, tasks in lab.groups.items()}
+def _sizes(workbench: Workbench) -> dict[str, int]:
+    return {group: len(tasks) for group, tasks in workbench.groups.items()}
 
 
 def _region(layer: int, start: int, stop: int, boundary: int) -> str:

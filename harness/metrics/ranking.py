@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import pytrec_eval
 
-from harness.metrics.ranks import best_pages, by_descending_id, judged_ranks
+from harness.metrics.ranks import JudgedPairs, RankCounts, by_descending_id
 
 CUTOFFS = (1, 5, 10, 50, 100)
 DEPTH = 200
@@ -51,38 +51,58 @@ class Evaluator:
         row_of = {query: row for row, query in enumerate(query_ids)}
         self.rows = np.array([row_of[query] for query in self.query_ids], np.int64)
         """Theirs in a score matrix of all queries."""
-        self._by_id = by_descending_id(page_ids)
+        self.by_id = by_descending_id(page_ids)
+        """All pages by descending id, which is their place."""
         self._grades = sorted({int(grade) for query in self.query_ids for grade in qrels[query].values()})
-        page_at = {page: place for place, page in enumerate(page_ids)}
-        judged = [
-            (q, slot, page_at.get(page, -1), self._grades.index(int(grade)))
+        wanted = {page for query in self.query_ids for page in qrels[query]}
+        page_at = {page: at for at, page in enumerate(page_ids) if page in wanted}
+        pairs = [
+            (q, slot, page_at.get(page, -1), self._grades.index(int(grade)), int(grade))
             for q, query in enumerate(self.query_ids)
             for slot, (page, grade) in enumerate(qrels[query].items())
         ]
-        self._queries, self._slots, self._pages, self._levels = np.array(judged, np.int64).reshape(-1, 4).T.copy()
+        self._queries, self._slots, pages, self._levels, grades = np.array(pairs, np.int64).reshape(-1, 5).T.copy()
+        place = np.empty(len(page_ids), np.int32)
+        place[self.by_id] = np.arange(len(page_ids), dtype=np.int32)
+        self.judged = JudgedPairs(self.rows[self._queries], pages, self.rows, place)
+        self.gold = np.flatnonzero(grades > 0)
+        """Which of the judged pairs are relevant ones."""
         self._figures: dict[bytes, list[float]] = {}
 
     def __call__(self, scores: np.ndarray) -> dict[str, np.ndarray]:
         """Every measure for `scores [..., queries, pages]`: arrays `[..., queries]`, of `self.query_ids` only."""
-        standings = self._standings(_matrices(scores))
+        counts, _ = self.count(scores)
+        found = self.measure(counts.ranks(self.judged, DEPTH))
+        return {measure: values.reshape(*scores.shape[:-2], -1) for measure, values in found.items()}
+
+    def best(self, scores: np.ndarray, depth: int = TOP) -> np.ndarray:
+        """The best pages `[..., queries, depth]` of the same queries, all pages if there are fewer."""
+        found = self.by_id[self.count(scores, depth)[0].best]
+        return found.reshape(*scores.shape[:-2], *found.shape[1:])
+
+    def count(self, scores: np.ndarray, depth: int = TOP) -> tuple[RankCounts, np.ndarray]:
+        """Ranks counted from whole tables of scores, and the scores `[cells, pairs]` of the judged pages."""
+        tables = np.asarray(scores, np.float32).reshape(-1, *scores.shape[-2:])
+        known = np.where(self.judged.pages < 0, np.float32(np.nan), tables[:, self.judged.rows, self.judged.pages])
+        counts = RankCounts.none(self.judged, len(tables), depth)
+        counts.count(self.judged, known, np.ascontiguousarray(tables.transpose(2, 0, 1)), np.arange(len(self.by_id)))
+        return counts, known
+
+    def measure(self, ranks: np.ndarray) -> dict[str, np.ndarray]:
+        """Every measure `[cells, queries]` from the ranks `[cells, pairs]` of the judged pages."""
+        standings = self._standings(ranks)
         if len(self._figures) > MOST_KNOWN:
             self._figures.clear()
         if new := [standing for standing in dict.fromkeys(standings) if standing not in self._figures]:
             self._figures.update(zip(new, self._measure(new), strict=True))
         figures = np.array([self._figures[standing] for standing in standings]).reshape(-1, len(MEASURES))
-        shape = (*scores.shape[:-2], len(self.query_ids))
+        shape = (len(ranks), len(self.query_ids))
         return {name(m): np.ascontiguousarray(figures[:, i]).reshape(shape) for i, m in enumerate(MEASURES)}
 
-    def best(self, scores: np.ndarray, depth: int = TOP) -> np.ndarray:
-        """The best pages `[..., queries, depth]` of the same queries, all pages if there are fewer."""
-        found = best_pages(_matrices(scores), self.rows, self._by_id, min(depth, len(self._by_id)))
-        return found.reshape(*scores.shape[:-2], *found.shape[1:])
-
-    def _standings(self, matrices: np.ndarray) -> list[bytes]:
-        """For each matrix and query the rank and grade of every judged page (rank 0: not found), in rising order."""
-        ranks = judged_ranks(matrices, self.rows[self._queries], self._pages, self._by_id, DEPTH)
+    def _standings(self, ranks: np.ndarray) -> list[bytes]:
+        """For each cell and query the rank and grade of every judged page (rank 0: not found), in rising order."""
         width = 1 + self._slots.max(initial=0)
-        codes = np.full((len(matrices), len(self.query_ids), width), -1, np.int32)
+        codes = np.full((len(ranks), len(self.query_ids), width), -1, np.int32)
         codes[:, self._queries, self._slots] = ranks * len(self._grades) + self._levels
         codes.sort(axis=-1)
         return codes.view(f"V{codes.itemsize * width}").ravel().tolist()
@@ -106,7 +126,3 @@ class Evaluator:
 def _ranking(pages: int) -> dict[str, float]:
     """A query's pages down to the last that is judged."""
     return {f"{rank}": -float(rank) for rank in range(1, pages + 1)}
-
-
-def _matrices(scores: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(scores, np.float32).reshape(-1, *scores.shape[-2:])

@@ -1,68 +1,133 @@
-"""The compiled loops of `ranking.py`: where judged pages rank, and which pages rank first, without sorting all of them.
+"""Ranks counted, not sorted: how many pages stand above each judged page, and the best pages of each query.
 
-`matrices [n, queries, pages]` are scores in float32. Pages go by score, and equal ones by descending id: `by_id` are
-all pages in that order.
+Pages go by score in float32, equal ones by descending id. Counts of some pages and of others add up exactly, in any
+order, so that nothing need be kept of a page once it is counted, and any number of processes may count.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numba
 import numpy as np
 
+NOWHERE = np.iinfo(np.int32).max
+"""The place of no page: behind every other."""
+
 
 def by_descending_id(page_ids: Sequence[str]) -> np.ndarray:
+    """All pages in the order of their places: place 0 has the highest id."""
+    if all(one < other for one, other in itertools.pairwise(page_ids)):  # a million ids need not be held to be sorted
+        return np.arange(len(page_ids), dtype=np.int32)[::-1].copy()
     return np.argsort(np.array(page_ids, dtype=object))[::-1].copy()
 
 
-def judged_ranks(
-    matrices: np.ndarray, rows: np.ndarray, pages: np.ndarray, by_id: np.ndarray, depth: int
-) -> np.ndarray:
-    """The rank `[n, pairs]` of page `pages[i]` in row `rows[i]`, 1 the best; 0 where `depth` pages have a higher
-    score, and for page -1, which is not in the corpus.
-    """
-    place = np.empty(len(by_id), np.int32)
-    place[by_id] = np.arange(len(by_id))
-    return _judged_ranks(matrices, rows, pages, place, depth)
+@dataclass(frozen=True)
+class JudgedPairs:
+    """What is counted against: the judged (query, page) pairs of a data set."""
+
+    rows: np.ndarray
+    """The query of each pair, as its row in a table of scores."""
+    pages: np.ndarray
+    """The page of each pair; -1 where it is not in the corpus."""
+    queries: np.ndarray
+    """Rows of the queries whose best pages are kept."""
+    place: np.ndarray
+    """Of each page among all of them, by descending id."""
+
+    def scores(self, column: np.ndarray, page: int, known: np.ndarray) -> None:
+        """Note a judged page's scores `[cells, queries]` in `known [cells, pairs]`."""
+        here = self.pages == page
+        known[:, here] = column[:, self.rows[here]]
+
+
+@dataclass(frozen=True)
+class RankCounts:
+    """Counts over some pages, of `cells` score tables at once."""
+
+    higher: np.ndarray
+    """Pages with a higher score than that of the judged page, `[cells, pairs]`."""
+    before: np.ndarray
+    """Pages with an equal score and a higher id, `[cells, pairs]`."""
+    best: np.ndarray
+    """Places of the best pages of each query, `[cells, queries, depth]`."""
+    heights: np.ndarray
+    """Their scores."""
+
+    @classmethod
+    def none(cls, judged: JudgedPairs, cells: int, depth: int) -> RankCounts:
+        """Of no page yet."""
+        pairs, best = (cells, len(judged.rows)), (cells, len(judged.queries), min(depth, len(judged.place)))
+        counts = np.zeros(pairs, np.int32), np.zeros(pairs, np.int32)
+        return cls(*counts, np.full(best, NOWHERE, np.int32), np.full(best, -np.inf, np.float32))
+
+    def count(self, judged: JudgedPairs, known: np.ndarray, columns: np.ndarray, pages: np.ndarray) -> None:
+        """Count `pages`, whose scores are `columns [pages, cells, queries]`; `known` are those of the judged pages."""
+        places = judged.place[pages]
+        own = np.where(judged.pages < 0, NOWHERE, judged.place[judged.pages]).astype(np.int32)
+        _count(columns, places, judged.rows, known, own, self.higher, self.before)
+        _keep_best(columns, places, judged.queries, self.best, self.heights)
+
+    def add(self, other: RankCounts) -> None:
+        """Add what was counted of other pages."""
+        np.add(self.higher, other.higher, out=self.higher)
+        np.add(self.before, other.before, out=self.before)
+        _merge_best(self.best, self.heights, other.best, other.heights)
+
+    def ranks(self, judged: JudgedPairs, depth: int) -> np.ndarray:
+        """The rank `[cells, pairs]` of each judged page, 1 the best; 0 where `depth` pages have a higher score, and for
+        a page that is not in the corpus.
+        """
+        return np.where((self.higher < depth) & (judged.pages >= 0), self.higher + self.before + 1, 0)
 
 
 @numba.njit(cache=True)
-def _judged_ranks(
-    matrices: np.ndarray, rows: np.ndarray, pages: np.ndarray, place: np.ndarray, depth: int
-) -> np.ndarray:
-    ranks = np.zeros((len(matrices), len(rows)), np.int32)
-    for m in range(len(matrices)):
-        for i in range(len(rows)):
-            if pages[i] < 0:
-                continue
-            scores = matrices[m, rows[i]]
-            own, at = scores[pages[i]], place[pages[i]]
-            above, equal = np.int32(0), np.int32(0)
-            for p in range(len(scores)):
-                above += np.int32(scores[p] > own)
-                equal += np.int32((scores[p] == own) & (place[p] < at))
-            if above < depth:
-                ranks[m, i] = above + equal + 1
-    return ranks
+def _count(
+    columns: np.ndarray,
+    places: np.ndarray,
+    rows: np.ndarray,
+    known: np.ndarray,
+    own: np.ndarray,
+    higher: np.ndarray,
+    before: np.ndarray,
+) -> None:
+    for n in range(columns.shape[0]):
+        for c in range(columns.shape[1]):
+            for i in range(len(rows)):
+                score = columns[n, c, rows[i]]
+                higher[c, i] += np.int32(score > known[c, i])
+                before[c, i] += np.int32((score == known[c, i]) & (places[n] < own[i]))
 
 
 @numba.njit(cache=True)
-def best_pages(matrices: np.ndarray, rows: np.ndarray, by_id: np.ndarray, depth: int) -> np.ndarray:
-    """The first `depth` pages `[n, rows, depth]` of these rows: each page is put where it belongs among those found."""
-    best = np.empty((len(matrices), len(rows), depth), np.int64)
-    heights = np.empty(depth, np.float32)
-    for m in range(len(matrices)):
-        for r in range(len(rows)):
-            scores, found = matrices[m, rows[r]], best[m, r]
-            for n in range(len(by_id)):
-                page = by_id[n]
-                score = scores[page]
-                if n >= depth and not score > heights[depth - 1]:
-                    continue
-                at = min(n, depth - 1)
-                while at > 0 and score > heights[at - 1]:
-                    heights[at], found[at] = heights[at - 1], found[at - 1]
-                    at -= 1
-                heights[at], found[at] = score, page
-    return best
+def _keep_best(
+    columns: np.ndarray, places: np.ndarray, queries: np.ndarray, best: np.ndarray, heights: np.ndarray
+) -> None:
+    for n in range(columns.shape[0]):
+        for c in range(columns.shape[1]):
+            for q in range(len(queries)):
+                _insert(best[c, q], heights[c, q], places[n], columns[n, c, queries[q]])
+
+
+@numba.njit(cache=True)
+def _merge_best(best: np.ndarray, heights: np.ndarray, others: np.ndarray, their_heights: np.ndarray) -> None:
+    for c in range(best.shape[0]):
+        for q in range(best.shape[1]):
+            for i in range(best.shape[2]):
+                if others[c, q, i] != NOWHERE:
+                    _insert(best[c, q], heights[c, q], others[c, q, i], their_heights[c, q, i])
+
+
+@numba.njit(cache=True)
+def _insert(best: np.ndarray, heights: np.ndarray, place: int, score: float) -> None:
+    """Put a page where it belongs among the best; the last of them falls out."""
+    at = len(best)
+    while at > 0 and (score > heights[at - 1] or (score == heights[at - 1] and place < best[at - 1])):
+        at -= 1
+    if at == len(best):
+        return
+    for i in range(len(best) - 1, at, -1):
+        best[i], heights[i] = best[i - 1], heights[i - 1]
+    best[at], heights[at] = place, score

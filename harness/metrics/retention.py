@@ -23,7 +23,8 @@ class GoldPairs:
 
     @classmethod
     def of(cls, qrels: Qrels, query_ids: Sequence[str], page_ids: Sequence[str]) -> GoldPairs:
-        page_at = {page: i for i, page in enumerate(page_ids)}
+        wanted = {page for query in query_ids for page in qrels.get(query, {})}
+        page_at = {page: i for i, page in enumerate(page_ids) if page in wanted}
         pairs = [
             (q, page_at[page])
             for q, query in enumerate(query_ids)
@@ -46,14 +47,16 @@ class Retention:
     per_query: np.ndarray
 
 
-def score_retention(pruned: np.ndarray, full: np.ndarray, gold: GoldPairs) -> Retention:
-    """Score Retention from the score matrices of cells `[..., queries, pages]` and of the full model."""
-    usable = full[gold.queries, gold.pages] > 0
-    queries, pages = gold.queries[usable], gold.pages[usable]
-    before = full[queries, pages].astype(np.float64)
-    cells, n = pruned.shape[:-2], len(full)
-    # `take` lays the pairs of a cell side by side, so that a sum does not depend on how many cells there are
-    after = np.take(pruned.reshape(*cells, -1), queries * full.shape[1] + pages, axis=-1).astype(np.float64)
+def score_retention(after: np.ndarray, before: np.ndarray, queries: np.ndarray, n: int) -> Retention:
+    """Score Retention from the scores of gold pairs, `after [..., pairs]` pruning and `before [pairs]`.
+
+    `queries` are the pairs' queries, of `n`.
+    """
+    usable = before > 0
+    queries, before = queries[usable], before[usable].astype(np.float64)
+    cells = after.shape[:-1]
+    # the pairs of a cell lie side by side, so that a sum does not depend on how many cells there are
+    after = np.ascontiguousarray(after[..., usable]).astype(np.float64)
     ratios = after / before
     sums = np.array([np.bincount(queries, each, minlength=n) for each in ratios.reshape(-1, len(queries))])
     pairs = np.bincount(queries, minlength=n)

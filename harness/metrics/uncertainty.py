@@ -121,16 +121,8 @@ def _interval(value: float, replicates: np.ndarray) -> Interval:
     known = replicates[~np.isnan(replicates)]
     if not len(known):
         return Interval(float(value), float("nan"), float("nan"))
-    return Interval(float(value), *_quantiles(known, ((1 - LEVEL) / 2, (1 + LEVEL) / 2)))
-
-
-def _quantiles(values: np.ndarray, shares: Sequence[float]) -> list[float]:
-    """As `np.quantile` has them, to the last bit, without its general case: a board asks for tens of thousands."""
-    at = [divmod(share * (len(values) - 1), 1) for share in shares]
-    ranks = [(int(below), min(int(below) + 1, len(values) - 1), part) for below, part in at]
-    ordered = np.partition(values, sorted({rank for pair in ranks for rank in pair[:2]}))
-    found = [(float(ordered[low]), float(ordered[high]), part) for low, high, part in ranks]
-    return [b - (b - a) * (1 - part) if part >= 0.5 else a + (b - a) * part for a, b, part in found]
+    low, high = np.quantile(known, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return Interval(float(value), float(low), float(high))
 
 
 def _chunks(total: int) -> Iterator[slice]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,8 +24,7 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.mteb_tasks import DEFAULT, mteb_query_id
 from harness.evaluation.config import Config, Profile
 from harness.evaluation.methods import Method
-from harness.evaluation.scores import DataSetScores, Job, gold_queries, load_queries, score_data_set
-from harness.metrics.retention import GoldPairs
+from harness.mteb_bridge.score_matrices import score_matrices
 from harness.store.reader import Store
 from pruners.core.apply import SEED
 from pruners.core.contract import Pruner
@@ -101,7 +100,7 @@ def replay(
     """One data set's index under a pruner that is ready to run, at a budget; or the full one. For `mteb.evaluate`."""
     config = Config(budgets=(budget,), seed=seed, profile=profile)
     methods = [] if pruner is None else [Method(str(pruner), pruner, trial + 1)]
-    scores = scores_of(data_set, store, methods, config, 1, lambda pages: None)
+    scores = score_matrices(data_set, store, methods, config, 1, lambda pages: None)
     if pruner is None:
         return Replay([Index(data_set, store, scores.full)], model_meta(store, experiment(config, None, 1.0)))
     if scores.failures:
@@ -132,19 +131,3 @@ def model_meta(store: Store, about: Mapping[str, Any]) -> ModelMeta:
         "similarity_fn_name": ScoringFunction.MAX_SIM,
     }
     return ModelMeta.create_empty(overwrites={**own, **told})
-
-
-def scores_of(
-    data_set: DataSet,
-    store: Store,
-    methods: Sequence[Method],
-    config: Config,
-    workers: int,
-    advance: Callable[[int], None],
-) -> DataSetScores:
-    """Scores of one data set, computed as an evaluation does."""
-    gold = GoldPairs.of(data_set.qrels, store.query_ids, store.page_ids)
-    queries = load_queries(store, range(len(store.query_ids)), config.device)
-    asked = gold_queries(gold.queries, gold.pages)
-    job = Job(store, tuple(methods), config.budgets, config.seed, queries, asked, config.profile)
-    return score_data_set(job, workers, advance)

@@ -20,12 +20,11 @@ from harness.benchmarks.mteb_tasks import DEFAULT
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
 from harness.evaluation.own_threshold import at_realised_ratio
-from harness.evaluation.scores import DataSetScores
+from harness.mteb_bridge.score_matrices import ScoreMatrices, score_matrices
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners.core.contract import Diagnostic
 
-from .replay import Index, Replay, experiment, model_meta, scores_of
+from .replay import Index, Replay, experiment, model_meta
 
 Cell = tuple[list[np.ndarray], dict[str, Any]]
 """Scores of each corpus of a task, and the experiment they belong to."""
@@ -46,13 +45,13 @@ def write_results(
         grouped.setdefault(data_set.mteb_task or data_set.name, []).append(data_set)
     for name, parts in grouped.items():
         bound: list[Method] = []
-        scores: list[DataSetScores] = []
+        scores: list[ScoreMatrices] = []
         for part in parts:
             store = stores[part.name]
             # all methods, as in the evaluation: rounding depends on what merged vectors are multiplied together
             bound, _ = at_realised_ratio(methods, methods, store, config.seed, part.name, progress)
             with progress(f"{part.name}: score for mteb", total=len(store), done=0) as advance:
-                scores.append(scores_of(part, store, bound, config, workers, advance))
+                scores.append(score_matrices(part, store, bound, config, workers, advance))
         cells = list(_cells(bound, scores, config))
         judged = mteb_task(parts)
         with progress(f"{name}: mteb", total=len(cells), done=0) as advance:
@@ -63,13 +62,13 @@ def write_results(
         judged.unload_data()
 
 
-def _cells(methods: Sequence[Method], scores: Sequence[DataSetScores], config: Config) -> Iterator[Cell]:
+def _cells(methods: Sequence[Method], scores: Sequence[ScoreMatrices], config: Config) -> Iterator[Cell]:
     """Everything mteb is to score. Diagnostics are no retrievers; native methods and their partners stand at the ratio
     that was really kept.
     """
     yield [s.full for s in scores], experiment(config, None, 1.0)
     for method in methods:
-        if isinstance(method.pruner, Diagnostic):
+        if method.diagnostic:
             continue
         for trial in range(method.trials):
             for b, budget in enumerate(method.budgets(config.budgets)):
@@ -78,7 +77,7 @@ def _cells(methods: Sequence[Method], scores: Sequence[DataSetScores], config: C
                 yield [s.by_method[method.text][trial, b] for s in scores], about
 
 
-def _realised(method: Method, b: int, scores: Sequence[DataSetScores]) -> float:
+def _realised(method: Method, b: int, scores: Sequence[ScoreMatrices]) -> float:
     kept = sum(int(s.vectors[method.text][0, b].sum()) for s in scores)
     return round(kept / sum(int(s.full_vectors.sum()) for s in scores), 6)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import pandas as pd
 
 from harness.evaluation.methods import FULL
-from harness.evaluation.run_folder import HEADLINE
 from harness.metrics.ranking import TOP
-from harness.submissions import pinned
-from harness.submissions.finished_run import FinishedRun
+from harness.metrics.results_table import HEADLINE
+from harness.submissions.run_facts import FinishedRun
 
 COLUMNS = ["data_set", "query", "full", "pruned", "difference", "gold", "best"]
 
 
 def lost(run: FinishedRun, slug: str, budget: float) -> pd.DataFrame:
     """The queries whose NDCG@5 is lower than the full model's, those that lost most first."""
-    judged = pinned.read_tables(run.files.folder / "benchmark")
+    judged = run.benchmark().judged
     frames = []
     for data_set in run.stores:
         if not run.files.has(data_set, slug):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.evaluation.learned_state import from_tree, read_tensors
 from harness.evaluation.made_by import all_parts, describe_method
 from harness.evaluation.methods import Method
-from harness.submissions.finished_run import FinishedRun
+from harness.submissions.run_facts import FinishedRun
 from pruners import Pruner, catalogue
 from pruners.core import plugins
 from pruners.core.errors import PruneBoardError
@@ -36,7 +36,7 @@ def restore(run: FinishedRun, text: str, own: Sequence[Pruner]) -> Pruner:
             raise PruneBoardError(f"no file holds {name}: load_run({str(where)!r}, pruners=[{name}])")
         return plugins.load(known[name])
 
-    tensors = read_tensors(where / "learned" / f"{facts['slug']}.safetensors")
+    tensors = read_tensors(run.files.read_bytes(f"learned/{facts['slug']}.safetensors"))
     pruner = from_tree(facts["state"], tensors, class_of)
     packages = {name: entry.source for name, entry in known.items()}
     now = describe_method(Method(text, pruner, facts["trials"]), [], packages)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harness.evaluation.config import Config
     from harness.progress import Progress
-    from harness.submissions.hand_in import Submitted
+    from harness.submissions.submit import Submitted
     from harness.why.shown import Report
     from pruners import Pruner
 
@@ -41,7 +41,7 @@ class Results:
     def __init__(
         self, folder: Path, own: Sequence[Pruner] = (), *, rows: list[dict] | None = None, remarks: Sequence[str] = ()
     ) -> None:
-        from harness.submissions.finished_run import FinishedRun
+        from harness.submissions.run_facts import FinishedRun
 
         self.folder = folder
         self.remarks = list(remarks)
@@ -158,7 +158,7 @@ class Results:
 
     def plot(self, methods: Sequence[Any] = ()) -> Figure:
         """Retention against budget with 95 % intervals, of all methods or of some."""
-        from harness.experiments.figures import retention_against_budget
+        from harness.drawing.figures import retention_against_budget
 
         wanted = [self._find(method).text for method in methods] or self.methods
         rows = [row for row in self.rows[1:] if row["method"] in wanted and "own_threshold" not in row]
@@ -183,9 +183,9 @@ class Results:
 
     def submit(self, submitter: str, **options: Any) -> list[Submitted]:
         """Write the results as submissions, one a method; `harness.submit` has the options."""
-        from harness.submissions.hand_in import hand_in
+        from harness.submissions.submit import submit
 
-        return hand_in(self.folder, submitter, **options)
+        return submit(self.folder, submitter, **options)
 
     @cached_property
     def _measured(self) -> list[_Measured]:
@@ -203,7 +203,7 @@ class Results:
         return {FULL: FULL, **{method.text: method.slug for method in self._measured}}
 
     def _find(self, which: Any) -> _Measured:
-        from pruners.core.pruned import as_pruner
+        from pruners.core.single_page import as_pruner
 
         text = which if isinstance(which, str) else str(as_pruner(which))
         for method in self._measured:

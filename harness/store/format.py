@@ -6,33 +6,29 @@
 
 A page shard holds, for its pages one after another: `vectors [T, d]` and `offsets [n+1]`, `prompt [P, d]` and
 `prompt_offsets [n+1]`, `grids [n, 2]` (0, 0: no grid), and `signal.<name> [T, rows]`, token-major so that a page is one
-contiguous slice. The manifest is the point of commitment: a file it does not list does not exist. It holds no dates and
-nothing of the machine, so that the same content is the same bytes.
+contiguous slice. The manifest names no files: theirs follow from the number of a shard, so that nothing outside the
+folder can be meant. It holds no dates and nothing of the machine, so that the same content is the same bytes. While a
+store is being written, what is finished stands in small files beside it: `harness/store/sidecar.py`.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib import metadata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
+from harness.files import checksum, file_checksum, write_atomically
 from pruners.core.errors import PruneBoardError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 QUERIES = "queries.safetensors"
 VECTOR_DTYPES = ("float16", "float32")
 LIBRARIES = ("torch", "torchvision", "transformers", "colpali-engine", "peft", "pillow", "numpy")
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class StoreError(PruneBoardError):
@@ -41,14 +37,29 @@ class StoreError(PruneBoardError):
 
 @dataclass(frozen=True)
 class Shard:
-    """A finished file of a store. `ids` are its pages or queries; `images` hashes of the pages' decoded pixels."""
+    """A finished file of a store. `ids` are those of queries; a page shard's follow from the manifest."""
 
     file: str
     bytes: int
     checksum: str
     vectors: int
-    ids: tuple[str, ...]
-    images: tuple[str, ...] = ()
+    images: str = ""
+    """Hashes of the pages' decoded pixels, a line each: one text, because a million small ones are slow to read."""
+    ids: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, file: str, fields: Mapping[str, Any]) -> Shard:
+        """From JSON, which may come from anywhere: `fields` must not name a file, nor anything unknown."""
+        shard = cls(file, **{**fields, "ids": tuple(_texts(fields.get("ids", []), "ids"))})
+        kinds = [type(value) for value in (shard.bytes, shard.vectors, shard.checksum, shard.images)]
+        if kinds != [int, int, str, str]:
+            raise ValueError(f"{file}: bytes and vectors are numbers, checksum and images are texts")
+        return shard
+
+    def as_json(self) -> dict[str, Any]:
+        fields = {"bytes": self.bytes, "checksum": self.checksum, "vectors": self.vectors}
+        more = {"images": self.images, "ids": self.ids}
+        return fields | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,19 @@ class Manifest:
     dim: int | None = None
     signals: Mapping[str, int] = field(default_factory=dict)
     """Rows (layers) of each signal."""
-    shards: Mapping[int, Shard] = field(default_factory=dict)
+    shards: dict[int, Shard] = field(default_factory=dict)
+    """Grows in the hands of a writer."""
     queries: Shard | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         return store_key({**self.identity, "vector_dtype": self.vector_dtype, "shard_pages": self.shard_pages})
+
+    @cached_property
+    def begun(self) -> str:
+        """A hash of all that was settled before the first page, which every shard of a store has in common."""
+        settled = [self.key, dict(self.about), dict(self.libraries), self.page_ids]
+        return checksum(json.dumps(settled, sort_keys=True).encode())
 
     @property
     def shard_count(self) -> int:
@@ -81,17 +99,12 @@ class Manifest:
     def complete(self) -> bool:
         return len(self.shards) == self.shard_count and self.queries is not None
 
+    @property
+    def files(self) -> list[Shard]:
+        return [*self.shards.values(), *([self.queries] if self.queries else [])]
+
     def pages_of(self, shard: int) -> tuple[str, ...]:
         return self.page_ids[shard * self.shard_pages : (shard + 1) * self.shard_pages]
-
-    def with_shard(self, index: int, shard: Shard) -> Manifest:
-        return replace(self, shards=dict(sorted({**self.shards, index: shard}.items())))
-
-    def without_shards(self, files: Iterable[str]) -> Manifest:
-        gone = set(files)
-        kept = {index: shard for index, shard in self.shards.items() if shard.file not in gone}
-        queries = None if self.queries is not None and self.queries.file in gone else self.queries
-        return replace(self, shards=kept, queries=queries)
 
 
 def store_key(identity: Mapping[str, Any]) -> str:
@@ -104,21 +117,8 @@ def shard_file(index: int) -> str:
     return f"pages-{index:05d}.safetensors"
 
 
-def checksum(data: bytes | memoryview) -> str:
-    return f"xxh3-{xxhash.xxh3_128(data).hexdigest()}"
-
-
-def file_checksum(path: Path) -> str:
-    digest = xxhash.xxh3_128()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            digest.update(chunk)
-    return f"xxh3-{digest.hexdigest()}"
-
-
-def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
-    """Files the manifest lists that are absent, shortened or altered."""
-    shards = [*manifest.shards.values(), *([manifest.queries] if manifest.queries else [])]
+def damaged_files(folder: Path, shards: list[Shard]) -> list[str]:
+    """Those that are absent, shortened or altered, by name."""
     bad = []
     for shard in shards:
         path = folder / shard.file
@@ -127,69 +127,39 @@ def damaged_files(folder: Path, manifest: Manifest) -> list[str]:
     return bad
 
 
-def library_versions(names: Iterable[str] = LIBRARIES) -> dict[str, str]:
-    return {name: _version(name) for name in names}
-
-
-@cache
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
-
-
-def write_atomically(path: Path, data: bytes, content: str = "") -> None:
-    """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder.
-
-    `content` says what is in it, should the disk be full.
-    """
-    temporary = temporary_name(path)
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in _DISK_FULL:
-            raise StoreError(
-                f"no room for {path.name} ({content}{len(data) / 2**20:.1f} MB) in {path.parent}: {error.strerror}. "
-                "What was finished before it is kept: free some space and run the same command again"
-            ) from error
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def temporary_name(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp")
-
-
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    shards = {str(index): asdict(shard) for index, shard in manifest.shards.items()}
-    fields = {**asdict(manifest), "shards": shards}
-    text = json.dumps({"format": FORMAT, "key": manifest.key, **fields}, indent=1, ensure_ascii=False)
-    write_atomically(folder / MANIFEST, text.encode() + b"\n")
+    """One line a field and a shard: readable, and as quick to write as JSON without any layout."""
+    shards = ",\n".join(f'"{index}": {_json(shard.as_json())}' for index, shard in sorted(manifest.shards.items()))
+    fields = {
+        "format": FORMAT,
+        "key": manifest.key,
+        **{name: getattr(manifest, name) for name in _PLAIN},
+        "queries": manifest.queries and manifest.queries.as_json(),
+        "page_ids": manifest.page_ids,
+    }
+    lines = [*(f'"{name}": {_json(value)}' for name, value in fields.items()), f'"shards": {{\n{shards}\n}}']
+    write_atomically(folder / MANIFEST, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
-def read_manifest(folder: Path) -> Manifest:
+_PLAIN = ("identity", "about", "libraries", "vector_dtype", "shard_pages", "dim", "signals")
+
+
+def read_manifest_file(folder: Path) -> Manifest:
+    """What the manifest itself says; of an unfinished store `read_manifest` knows more."""
     path = folder / MANIFEST
     if not path.is_file():
         raise StoreError(f"{folder} is no store: it has no {MANIFEST}. Make one with `harness encode`")
     try:
-        fields = json.loads(path.read_text())
+        fields = json.loads(path.read_bytes())
         written, key = fields.pop("format"), fields.pop("key")
         if written != FORMAT:
             raise StoreError(f"{folder} has store format {written}, this release reads {FORMAT}; encode it again")
-        fields["page_ids"] = tuple(fields["page_ids"])
-        fields["shards"] = {int(index): _shard(shard) for index, shard in fields["shards"].items()}
-        fields["queries"] = None if fields["queries"] is None else _shard(fields["queries"])
+        fields["page_ids"] = tuple(_texts(fields["page_ids"], "page_ids"))
+        fields["shards"] = {int(i): Shard.of(shard_file(int(i)), shard) for i, shard in fields["shards"].items()}
+        fields["queries"] = None if fields["queries"] is None else Shard.of(QUERIES, fields["queries"])
         manifest = Manifest(**fields)
+        if manifest.shard_pages < 1 or not manifest.shards.keys() <= set(range(manifest.shard_count)):
+            raise ValueError("it has shards without pages")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); delete the folder and encode again") from error
     if manifest.key != key:
@@ -197,5 +167,11 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _shard(fields: dict[str, Any]) -> Shard:
-    return Shard(**{**fields, "ids": tuple(fields["ids"]), "images": tuple(fields["images"])})
+def _texts(value: Any, name: str) -> list[str]:
+    if type(value) is not list or not set(map(type, value)) <= {str}:
+        raise ValueError(f"{name} is no list of texts")
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

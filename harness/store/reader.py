@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from harness.store.format import Shard, StoreError, damaged_files, read_manifest
+from harness.store.format import Shard, StoreError, damaged_files
+from harness.store.sidecar import read_manifest
 from pruners.core.page import Page
 
 
@@ -21,14 +23,16 @@ class Store:
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
         if not self.manifest.complete:
-            done = sum(len(shard.ids) for shard in self.manifest.shards.values())
+            done = sum(len(self.manifest.pages_of(index)) for index in self.manifest.shards)
             raise StoreError(
                 f"{self.folder} is not finished ({done} of {len(self.manifest.page_ids)} pages); "
                 "run the `harness encode` that began it again: it goes on where it was"
             )
-        for shard in self._files():
-            path = self.folder / shard.file
-            if not path.is_file() or path.stat().st_size != shard.bytes:
+        with os.scandir(self.folder) as entries:  # one look at the folder instead of one at each of its files
+            names = {entry.name: entry for entry in entries}
+        for shard in self.manifest.files:
+            if shard.file not in names or names[shard.file].stat().st_size != shard.bytes:
+                path = self.folder / shard.file
                 raise StoreError(f"{path} is missing or cut short; `harness encode --repair` makes it again")
         self._open: dict[str, Any] = {}
         self._mapped: dict[tuple[str, str], torch.Tensor] = {}
@@ -69,7 +73,15 @@ class Store:
 
     @property
     def image_hashes(self) -> tuple[str, ...]:
-        return tuple(image for index in sorted(self.manifest.shards) for image in self.manifest.shards[index].images)
+        """Of each page's decoded pixels; empty where there were none."""
+        found: list[str] = []
+        for index, shard in sorted(self.manifest.shards.items()):
+            count = len(self.manifest.pages_of(index))
+            images = shard.images.split("\n") if shard.images else [""] * count
+            if len(images) != count:
+                raise StoreError(f"{self.folder}: {len(images)} image hashes for the {count} pages of {shard.file}")
+            found += images
+        return tuple(found)
 
     def page(self, index: int) -> Page:
         shard, row = self._locate(index)
@@ -104,15 +116,12 @@ class Store:
 
     def verify(self) -> list[str]:
         """Read everything and compare checksums; the names of damaged files."""
-        return damaged_files(self.folder, self.manifest)
+        return damaged_files(self.folder, self.manifest.files)
 
     @cached_property
     def _queries(self) -> Shard:
         assert self.manifest.queries is not None  # a store is complete once it is open
         return self.manifest.queries
-
-    def _files(self) -> list[Shard]:
-        return [*self.manifest.shards.values(), self._queries]
 
     def _locate(self, index: int) -> tuple[Shard, int]:
         if not 0 <= index < len(self):

@@ -6,14 +6,16 @@
         writer.add_queries(query_ids, query_vectors)
 
 Killed at any moment, the same lines go on with the first shard that is missing, and the finished store is
-byte-identical to one written without interruption.
+byte-identical to one written without interruption. With `part=Part(3, 8)` it writes the third of eight parts, while
+other processes write the others; whoever is last finishes the store.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -22,26 +24,25 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 import torch
+from filelock import FileLock
 
-from harness.backbones.contract import EncodedPage
+from harness.files import checksum, file_checksum, library_versions, temporary_files, write_atomically
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import (
+    LIBRARIES,
     MANIFEST,
     QUERIES,
     VECTOR_DTYPES,
     Manifest,
     Shard,
     StoreError,
-    checksum,
     damaged_files,
-    file_checksum,
-    library_versions,
-    read_manifest,
+    read_manifest_file,
     shard_file,
-    temporary_name,
-    write_atomically,
     write_manifest,
 )
-from harness.store.lock import FolderLock
+from harness.store.part import WHOLE, Part, gate, remove_locks, take
+from harness.store.sidecar import read_manifest, sidecar, sidecars, with_sidecars, write_sidecar
 
 SHARD_PAGES = 32
 
@@ -54,7 +55,7 @@ class _Pending:
 
 
 class StoreWriter:
-    """Writes one store. `identity` is everything that determines its content; see `Manifest`."""
+    """Writes one store, or a part of it. `identity` is everything that determines its content; see `Manifest`."""
 
     def __init__(
         self,
@@ -65,73 +66,154 @@ class StoreWriter:
         about: Mapping[str, Any] | None = None,
         vector_dtype: str = "float16",
         shard_pages: int = SHARD_PAGES,
+        part: Part = WHOLE,
     ) -> None:
         if vector_dtype not in VECTOR_DTYPES:
             raise StoreError(f"a store keeps vectors as {' or '.join(VECTOR_DTYPES)}, not {vector_dtype!r}")
         _check_ids(page_ids, "page")
-        self.folder = Path(folder)
+        self.folder, self.part = Path(folder), part
         self._fresh = Manifest(
             identity=dict(identity),
             about=dict(about or {}),
-            libraries=library_versions(),
+            libraries=library_versions(LIBRARIES),
             vector_dtype=vector_dtype,
             shard_pages=shard_pages,
             page_ids=tuple(page_ids),
         )
         self.manifest = self._fresh
+        """What is settled, and what is finished of this part (of a finished store: everything)."""
+        self._shards = part.shards(self._fresh.shard_count)
+        self._missing: list[int] = []  # the next one last
         self._pending: list[_Pending] = []
-        self._lock = FolderLock(self.folder)
+        self._lock: FileLock | None = None
 
     def __enter__(self) -> StoreWriter:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock.acquire()
-        for leftover in self.folder.glob(temporary_name(Path("*")).name):
-            leftover.unlink()  # the shard that was being written when a run was killed
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self._is_finished():
+                with gate(self.folder):
+                    self._begin()
+        except OSError as error:
+            raise StoreError(f"the store {self.folder} cannot be written: {error.strerror or error}") from error
+        self._look()
+        return self
+
+    def _is_finished(self) -> bool:
+        """A finished store needs neither locks nor a place to write; what a killed process left there is removed."""
+        if not (self.folder / MANIFEST).is_file():
+            return False
+        self.manifest = self._checked(read_manifest_file(self.folder))
+        if self.manifest.complete:
+            with suppress(OSError):  # another's folder, which can only be read
+                self._tidy()
+        return self.manifest.complete
+
+    def _begin(self) -> None:
         if not (self.folder / MANIFEST).is_file():
             write_manifest(self.folder, self._fresh)
-            return self
-        self.manifest = read_manifest(self.folder)
-        if self.manifest.key != self._fresh.key or self.manifest.page_ids != self._fresh.page_ids:
+        begun = self._checked(read_manifest_file(self.folder))
+        if not begun.complete:
+            self._lock = take(self.folder, self.part, begun.shard_count)
+            try:
+                begun = with_sidecars(self.folder, begun, self._shards)
+            except StoreError:
+                self._lock.release()
+                raise
+            files = [shard_file(index) for index in self._shards]
+            for leftover in temporary_files(self.folder, {*files, *map(sidecar, files)}):
+                leftover.unlink(missing_ok=True)  # the shard that was being written when this part was killed
+        self.manifest = begun
+
+    def _checked(self, found: Manifest) -> Manifest:
+        """A store is only ever gone on with by the settings and libraries that began it."""
+        if found.key != self._fresh.key or found.page_ids != self._fresh.page_ids:
             raise StoreError(
-                f"{self.folder} holds a store made with other settings (key {self.manifest.key}, wanted "
+                f"{self.folder} holds a store made with other settings (key {found.key}, wanted "
                 f"{self._fresh.key}); give another folder, or delete it"
             )
-        changed = {k: v for k, v in self._fresh.libraries.items() if self.manifest.libraries.get(k) != v}
-        if changed and not self.manifest.complete:
-            before = {name: self.manifest.libraries.get(name) for name in changed}
+        changed = {k: v for k, v in self._fresh.libraries.items() if found.libraries.get(k) != v}
+        if changed and not found.complete:
+            before = {name: found.libraries.get(name) for name in changed}
             raise StoreError(
                 f"{self.folder} was begun with {before} and would go on with {changed}: its halves might differ. "
                 "Install those versions to finish it, or delete the folder"
             )
-        return self
+        return found
+
+    def _look(self) -> None:
+        self._missing = [index for index in reversed(self._shards) if index not in self.manifest.shards]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.release()
-        if kind is None and self._pending:
-            raise StoreError(
-                f"{len(self._pending)} pages from {self._pending[0].page_id!r} on do not fill their shard: "
-                "add every page that wanted() names"
-            )
+        lock, self._lock = self._lock, None
+        if lock is None:
+            return
+        try:
+            if kind is None and self._pending:
+                raise StoreError(
+                    f"{len(self._pending)} pages from {self._pending[0].page_id!r} on do not fill their shard: "
+                    "add every page that wanted() names"
+                )
+            if kind is None and not self._missing:
+                with gate(self.folder):
+                    self._finish()
+        finally:
+            lock.release()
+
+    def _finish(self) -> None:
+        """Write the manifest if all parts are there: from what is on disk, so that it is the same whoever does it."""
+        begun = read_manifest_file(self.folder)
+        if len(begun.files) + len(sidecars(self.folder)) <= begun.shard_count:  # shards and queries are one more
+            return
+        if not (found := read_manifest(self.folder)).complete:
+            return
+        if not begun.complete:
+            write_manifest(self.folder, found)
+        self.manifest = found
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Nothing beside a finished store that was only needed to make it."""
+        for name, _ in sidecars(self.folder):
+            (self.folder / name).unlink(missing_ok=True)
+        for leftover in temporary_files(self.folder):
+            leftover.unlink(missing_ok=True)
+        remove_locks(self.folder)
 
     def damaged(self) -> list[str]:
-        """The finished files whose content is not what was written, by name."""
-        return damaged_files(self.folder, self.manifest)
+        """The finished files of this part whose content is not what was written, by name."""
+        ours = {shard_file(index) for index in self._shards} | {QUERIES}
+        return damaged_files(self.folder, [shard for shard in self.manifest.files if shard.file in ours])
 
     def forget(self, files: Iterable[str]) -> None:
         """Drop damaged files, so that `wanted()` names their pages again."""
-        self.manifest = self.manifest.without_shards(files)
-        write_manifest(self.folder, self.manifest)
+        if self.part != WHOLE:
+            raise StoreError(f"{self.folder} is mended as a whole: leave --part away")
+        gone = set(files) & {shard.file for shard in self.manifest.files}
+        with gate(self.folder):
+            if self._lock is None:  # the store was finished
+                self._lock = take(self.folder, self.part, self.manifest.shard_count)
+            kept = {index: shard for index, shard in self.manifest.shards.items() if shard.file not in gone}
+            queries = None if QUERIES in gone else self.manifest.queries
+            self.manifest = replace(self.manifest, shards=kept, queries=queries)
+            write_manifest(self.folder, self.manifest)
+            for file in gone:
+                (self.folder / sidecar(file)).unlink(missing_ok=True)
+        self._look()
 
-    def adopt(self, other: Path) -> int:
-        """Link the missing page shards from another finished store of the same pages; how many were taken.
+    def adopt(self, other: Path, image: Callable[[str], str] | None = None) -> int:
+        """Link the missing page shards from another store of the same pages; how many were taken.
 
-        The caller vouches that the two stores' pages were encoded alike; ids and checksums are compared here.
+        The caller vouches that the two stores' pages were encoded alike; ids and checksums are compared here. `image`
+        gives the hash of a page by its id, where the other store has none.
         """
         theirs, taken = read_manifest(other), 0
-        for index, shard in sorted(theirs.shards.items()):
-            if index in self.manifest.shards or shard.ids != self.manifest.pages_of(index):
+        if theirs.shard_pages != self.manifest.shard_pages or theirs.vector_dtype != self.manifest.vector_dtype:
+            return 0
+        for index in self._missing:
+            shard, ids = theirs.shards.get(index), self.manifest.pages_of(index)
+            if shard is None or theirs.pages_of(index) != ids:
                 continue
             target = self.folder / shard.file
             target.unlink(missing_ok=True)
@@ -142,32 +224,36 @@ class StoreWriter:
             if file_checksum(target) != shard.checksum:
                 target.unlink()
                 continue
-            self.manifest = replace(self.manifest, dim=theirs.dim, signals=theirs.signals).with_shard(index, shard)
+            self.manifest = replace(self.manifest, dim=theirs.dim, signals=theirs.signals)
+            self._commit(index, replace(shard, images="\n".join(map(image, ids))) if image else shard)
             taken += 1
-        if taken:
-            write_manifest(self.folder, self.manifest)
+        self._look()
         return taken
+
+    @property
+    def wants_queries(self) -> bool:
+        """The first part writes the queries."""
+        return self.manifest.queries is None and self.part.number == 1
+
+    def wanted_shards(self) -> list[tuple[str, ...]]:
+        """The pages still to be added, shard by shard."""
+        return [self.manifest.pages_of(index) for index in reversed(self._missing)]
 
     def wanted(self) -> list[str]:
         """The pages still to be added, in the order they must be added."""
-        return [
-            page_id
-            for shard in range(self.manifest.shard_count)
-            if shard not in self.manifest.shards
-            for page_id in self.manifest.pages_of(shard)
-        ]
+        return [page_id for pages in self.wanted_shards() for page_id in pages]
 
     def add(self, page_id: str, page: EncodedPage, *, image: str = "") -> None:
         """Add the next wanted page. `image` is a hash of its decoded pixels, if it has any."""
-        shard = next((i for i in range(self.manifest.shard_count) if i not in self.manifest.shards), None)
-        ids = () if shard is None else self.manifest.pages_of(shard)
-        expected = ids[len(self._pending)] if len(self._pending) < len(ids) else None
-        if shard is None or page_id != expected:
+        ids = self.manifest.pages_of(self._missing[-1]) if self._missing else ()
+        expected = ids[len(self._pending)] if ids else None
+        if page_id != expected:
             raise StoreError(f"page {page_id!r} was added where {expected!r} was wanted; add pages as wanted() orders")
         self._check(page_id, page)
         self._pending.append(_Pending(page_id, page, image))
         if len(self._pending) == len(ids):
-            self._write_shard(shard)
+            self._write_shard(self._missing[-1])
+            self._missing.pop()
 
     def add_queries(self, ids: Sequence[str], vectors: Sequence[torch.Tensor]) -> None:
         """Write all query vectors, one `[tokens, d]` tensor a query."""
@@ -183,9 +269,7 @@ class StoreWriter:
             "vectors": self._half(vectors, [f"query {query!r}" for query in ids]),
             "offsets": _offsets([len(v) for v in vectors]),
         }
-        shard = self._write_file(QUERIES, arrays, tuple(ids), ())
-        self.manifest = replace(self.manifest, queries=shard)
-        write_manifest(self.folder, self.manifest)
+        self._commit(None, replace(self._write_file(QUERIES, arrays, ids), ids=tuple(ids)))
 
     def _check(self, page_id: str, page: EncodedPage) -> None:
         shape = page.vectors.shape
@@ -224,20 +308,25 @@ class StoreWriter:
         for name in self.manifest.signals:
             per_token = torch.cat([p.signals[name].T for p in pages])
             arrays[f"signal.{name}"] = per_token.to(torch.float32).contiguous().numpy()
-        ids = tuple(pending.page_id for pending in self._pending)
-        images = tuple(pending.image for pending in self._pending)
-        shard = self._write_file(shard_file(index), arrays, ids, images)
-        self.manifest = self.manifest.with_shard(index, shard)
-        write_manifest(self.folder, self.manifest)
+        shard = self._write_file(shard_file(index), arrays, [pending.page_id for pending in self._pending])
+        images = [pending.image for pending in self._pending]
+        self._commit(index, replace(shard, images="\n".join(images) if any(images) else ""))
         self._pending = []
 
-    def _write_file(
-        self, name: str, arrays: dict[str, np.ndarray], ids: tuple[str, ...], images: tuple[str, ...]
-    ) -> Shard:
+    def _write_file(self, name: str, arrays: dict[str, np.ndarray], ids: Sequence[str]) -> Shard:
         data = safetensors.numpy.save(arrays)
-        kind = "pages" if images else "queries"
-        write_atomically(self.folder / name, data, f"{kind} {ids[0]!r} to {ids[-1]!r}, ")
-        return Shard(name, len(data), checksum(data), int(arrays["offsets"][-1]), ids, images)
+        kind = "queries" if name == QUERIES else "pages"
+        what = f"{kind} {ids[0]!r} to {ids[-1]!r}, "
+        write_atomically(self.folder / name, data, what, sync_folder=False)  # that its sidecar sees to
+        return Shard(name, len(data), checksum(data), int(arrays["offsets"][-1]))
+
+    def _commit(self, index: int | None, shard: Shard) -> None:
+        """From here on the shard (None: the queries) is there."""
+        write_sidecar(self.folder, self.manifest, shard)
+        if index is None:
+            self.manifest = replace(self.manifest, queries=shard)
+        else:
+            self.manifest.shards[index] = shard
 
     def _half(self, tensors: Sequence[torch.Tensor], names: Sequence[str]) -> np.ndarray:
         dtype = getattr(torch, self.manifest.vector_dtype)

@@ -1,19 +1,30 @@
-"""What must be true of one submission, beside its form: its place, its id, its cells, and the benchmark it names."""
+"""What must be true of one submission, beside its form: its place, id, cells, benchmark, and full model."""
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from harness.submissions.coverage import coverage, missing
-from harness.submissions.entry import printable, submission_path
-from harness.submissions.identity import content_id
-from harness.submissions.official import compare_with_mteb
-from harness.submissions.pinned import Pinned
-from harness.submissions.problems import Notes
-from harness.submissions.rows import kept_path, per_query_path
-from harness.submissions.schema import Cell, Submission, Track
+from harness.metrics.aggregate import benchmark_mean, data_set_mean
+from harness.submissions.benchmark import PinnedBenchmark, coverage, missing
+from harness.submissions.folder import submission_path
+from harness.submissions.problems import Notes, printable
+from harness.submissions.schema import Cell, Submission, Track, content_id
+from harness.submissions.tables import kept_path, per_query_path
 from pruners.core.budget import drifted
+
+MTEB = Path(__file__).parent / "data" / "mteb_full_model_ndcg.csv"
+_SAME = ("colpali", "colqwen2", "colqwen2.5", "colqwen3", "colqwen3.5", "colsmol", "colmodernvbert")
+MODELS = {"jina-v4": ("jina4", "jina4mv"), **{name: (name,) for name in _SAME}}
+"""Backbones of this project, and their name in MTEB's table. Other checkpoints have other names, and no figure."""
+
+MEAN_TOLERANCE = 1.0
+MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5, in %
+
 
 CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
 INDEX_BYTES = 2  # of a number in an index: float16
@@ -81,7 +92,7 @@ def check_code(submission: Submission, notes: Notes) -> None:
         notes.error("method.version", what, AGAIN)
 
 
-def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+def check_cells(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
     reported = submission.claim == "reported"
     listed = {data_set.name for data_set in submission.benchmark.data_sets}
     keys = Counter((cell.data_set, cell.language, cell.budget) for cell in submission.cells)
@@ -96,7 +107,7 @@ def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
             notes.error(field, "benchmark.data_sets does not list it", "list it, or mend the name")
         if name not in pinned.data_sets:
             say = notes.warn if reported else notes.error
-            say(field, f"is no data set of {pinned.benchmark.name}: it counts for nothing", "see benchmark.json")
+            say(field, f"is no data set of {pinned.facts.name}: it counts for nothing", "see benchmark.json")
         else:
             strange = {cell.language for cell in cells} - {*pinned.data_sets[name].languages, ""}
             if strange:
@@ -111,7 +122,7 @@ def check_cells(submission: Submission, pinned: Pinned, notes: Notes) -> None:
     _warn_of_gaps(submission, pinned, notes)
 
 
-def _warn_of_gaps(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+def _warn_of_gaps(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
     """One line for all budgets that lack the same."""
     gaps: dict[tuple[str, ...], list[float]] = {}
     found = coverage(submission, pinned)
@@ -125,7 +136,7 @@ def _warn_of_gaps(submission: Submission, pinned: Pinned, notes: Notes) -> None:
         notes.warn("cells", f"{done}/{wanted} at budget {at}, so unranked: no {some}", "measure the rest")
 
 
-def check_content(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+def check_content(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
     """What was read must be what is pinned: counts, revisions and hashes."""
     for data_set in submission.benchmark.data_sets:
         known = pinned.data_sets.get(data_set.name)
@@ -168,7 +179,7 @@ def _warn_of_drift(submission: Submission, notes: Notes) -> None:
             notes.warn(f"cells (budget {budget:g}).realised", what, "read its figures beside its realised budget")
 
 
-def check_official(submission: Submission, pinned: Pinned, notes: Notes) -> None:
+def check_official(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
     complete = coverage(submission, pinned).get(1.0, (0, 1))
     for check in compare_with_mteb(submission, complete[0] == complete[1]):
         if not check.passed:
@@ -178,3 +189,60 @@ def check_official(submission: Submission, pinned: Pinned, notes: Notes) -> None
                 f"NDCG@5 {check.ours:.1f}, MTEB has {check.official:.1f}: more than {check.tolerance:g} apart",
                 "look at query template, revision and dtype before believing what is relative to it",
             )
+
+
+@dataclass(frozen=True)
+class MtebCheck:
+    """NDCG@5 in %, ours and MTEB's, of a data set or (`data_set` empty) of the mean over all."""
+
+    data_set: str
+    ours: float
+    official: float
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        return abs(self.ours - self.official) <= self.tolerance
+
+
+def compare_with_mteb(submission: Submission, complete: bool = True) -> list[MtebCheck]:
+    """Every data set that MTEB has figures for, and, of a complete benchmark, the mean; empty if it has none."""
+    models, table = MODELS.get(submission.backbone.name, ()), mteb_table()
+    checks = []
+    for name in dict.fromkeys(cell.data_set for cell in submission.cells):
+        cells = [c for c in submission.cells if c.data_set == name and c.budget == 1.0 and "5" in c.ndcg]
+        known = next((table[model, name] for model in models if (model, name) in table), None)
+        if known and cells:
+            ours, official = _pair(cells, known)
+            many = sum(queries for _, queries in known.values()) >= MANY_QUERIES
+            checks.append(MtebCheck(name, ours, official, TOLERANCE_MANY if many else TOLERANCE_FEW))
+    if complete and len(checks) > 1:
+        ours, official = (float(benchmark_mean([getattr(c, what) for c in checks])) for what in ("ours", "official"))
+        checks.append(MtebCheck("", ours, official, MEAN_TOLERANCE))
+    return checks
+
+
+def _pair(cells: Sequence[Cell], known: dict[str, tuple[float, int]]) -> tuple[float, float]:
+    """Means over the languages that both have; a cell without a language stands for all of them."""
+    shared = [cell for cell in cells if (cell.language or "default") in known]
+    if not shared:
+        return 100 * float(data_set_mean([c.ndcg["5"] for c in cells])), _mean([v for v, _ in known.values()])
+    return (
+        100 * float(data_set_mean([c.ndcg["5"] for c in shared])),
+        _mean([known[c.language or "default"][0] for c in shared]),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return 100 * float(data_set_mean(values))
+
+
+@cache
+def mteb_table() -> dict[tuple[str, str], dict[str, tuple[float, int]]]:
+    """(model, task) -> subset -> NDCG@5 and queries."""
+    found: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
+    with MTEB.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            key = row["model"], row["task"]
+            found.setdefault(key, {})[row["hf_subset"]] = float(row["ndcg_at_5"]), int(row["queries"])
+    return found

@@ -1,23 +1,33 @@
-"""The folder of submissions as a whole: what may lie in it, what was removed, and what may not change."""
+"""The folder of submissions: where files lie, how they are read, what may lie there and what may not change.
+
+Everything that is read here comes from outside.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pydantic
 from pydantic import Field, RootModel
 
-from harness.parquet import TableError
-from harness.submissions import manifest, pinned
-from harness.submissions.entry import SubmissionError, find_submissions, printable, read_model
-from harness.submissions.problems import Notes
-from harness.submissions.schema import Slug, Strict, Text
+from harness.submissions.problems import Notes, SubmissionError, printable
+from harness.submissions.schema import Slug, Strict, Submission, Text
+from pruners.core.errors import PruneBoardError
 
+FOLDER = Path(__file__).parents[2] / "submissions"
+"""The project's own, in a checkout."""
+MAX_JSON = 4 * 2**20
+MOST_KEYS = 2000  # of one object
+MOST_PROBLEMS = 50  # said of one file
 REMOVED = "removed.json"
 ROOT_FILES = {"README.md", "schema.json", REMOVED}
-BENCHMARK_FILES = {pinned.FILE, "pages.parquet", "qrels.parquet"}
+BENCHMARK = "benchmark.json"
+BENCHMARK_FILES = {BENCHMARK, "pages.parquet", "qrels.parquet"}
 ENDINGS = (".json", ".kept.parquet", ".parquet")
 
 About = Callable[[Path], Notes]
@@ -36,11 +46,94 @@ class Removals(RootModel[dict[Slug, Removal]]):
     """Ids that were once on the board."""
 
 
+def in_checkout() -> bool:
+    """Whether the project's own submissions are here: an installed package does not bring them."""
+    return (FOLDER / "schema.json").is_file()
+
+
+def own_folder(instead: str) -> Path:
+    """The project's own submissions; without a checkout, an error that says what to do `instead`."""
+    if not in_checkout():
+        raise PruneBoardError(
+            f"the project's submissions lie in its repository, not in an installed package: {instead}"
+        )
+    return FOLDER
+
+
+def submission_path(submission: Submission) -> Path:
+    """Where a submission belongs, below the folder of submissions."""
+    s = submission
+    return Path(s.benchmark.name) / s.backbone.name / s.method.name / f"{s.id}.json"
+
+
+def read_submission(path: Path) -> Submission:
+    """The submission in a JSON file; if it is none, everything that is wrong with it at once."""
+    return read_model(path, Submission)
+
+
+def find_submissions(folder: Path) -> list[Path]:
+    """All submissions below a folder, in a fixed order."""
+    return sorted(folder.glob("*/*/*/*.json"))
+
+
+def read_model(path: Path, model: type[pydantic.BaseModel]) -> Any:
+    """A file from outside as a pydantic model: of bounded size, without repeated keys or numbers that are none."""
+    try:
+        if path.stat().st_size > MAX_JSON:
+            raise SubmissionError(path, [("", f"the file has more than {MAX_JSON // 2**20} MB")])
+        text = path.read_bytes()
+        json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+        return model.model_validate_json(text)
+    except OSError as error:
+        raise SubmissionError(path, [("", f"cannot be read: {error.strerror}")]) from error
+    except pydantic.ValidationError as error:
+        every = error.errors(include_url=False, include_context=False)
+        found = [(".".join(map(str, e["loc"])), _sentence(e)) for e in every[:MOST_PROBLEMS]]
+        if len(every) > MOST_PROBLEMS:
+            found.append(("", f"and {len(every) - MOST_PROBLEMS} problems more"))
+        raise SubmissionError(path, [(printable(where), what) for where, what in found]) from error
+    except (ValueError, RecursionError) as error:  # also JSONDecodeError, UnicodeDecodeError
+        raise SubmissionError(path, [("", f"is no valid JSON: {printable(str(error))}")]) from error
+
+
+def _sentence(error: Any) -> str:
+    given = error["input"]  # of which an object or a list may be long, and says nothing
+    shown = type(given).__name__ if isinstance(given, dict | list) else repr(given)
+    given = "" if error["type"] == "missing" else f"; it is {printable(shown, 60)}"
+    return f"{error['msg'][0].lower()}{error['msg'][1:]}{given}"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MOST_KEYS:
+        raise ValueError(f"an object has {len(pairs)} keys; at most {MOST_KEYS} are read")
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{printable(text, 40)} is no number that a computer holds")
+    return value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def to_json(model: pydantic.BaseModel) -> bytes:
+    """As it is written: what is at its default is left out."""
+    fields = model.model_dump(mode="json", exclude_defaults=True)
+    return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
 def find_root(path: Path) -> Path:
     """The folder of submissions that a file or a folder belongs to: the one whose folders are benchmarks."""
     path = path.resolve()
     for folder in (path, *path.parents[:4]):
-        if folder.is_dir() and any(folder.glob(f"*/{pinned.FILE}")):
+        if folder.is_dir() and any(folder.glob(f"*/{BENCHMARK}")):
             return folder
     return path if path.is_dir() else path.parents[min(3, len(path.parents) - 1)]
 
@@ -56,34 +149,6 @@ def unsafe(path: Path, root: Path) -> str | None:
     if not path.is_file():
         return "is no file"
     return None
-
-
-def checked_pinned(home: Path, notes: Notes) -> pinned.Pinned | None:
-    """A benchmark's record, if it holds together."""
-    for name in BENCHMARK_FILES:
-        if (home / name).exists() and (reason := unsafe(home / name, home.parent)):
-            notes.error(name, reason, "put the file itself there")
-    if not notes.clean:
-        return None
-    try:
-        found = pinned.read_pinned(home)
-    except SubmissionError as error:
-        for where, what in error.problems:
-            notes.error(where, what, "`harness submit` writes it from a run")
-        return None
-    except TableError as error:
-        notes.error("tables", str(error), "`harness submit` writes them from a run")
-        return None
-    if found.benchmark.name != home.name:
-        notes.error("name", f"is {printable(found.benchmark.name)}, the folder is {printable(home.name)}", "mend one")
-    for where, what in pinned.differences(found):
-        notes.error(printable(where), printable(what, 200), "the tables were changed: restore them")
-    known = manifest.differences(found.benchmark)
-    for where, what in known or ():
-        notes.error(printable(where), printable(what, 200), "measure on the known data, or name it otherwise")
-    if known is None:
-        notes.warn("name", "no benchmark of this name is known to the project", "a maintainer looks at its data first")
-    return found if notes.clean else None
 
 
 def check_tree(root: Path, about: About) -> None:
@@ -117,7 +182,7 @@ def check_history(root: Path, base: Path, about: About) -> None:
             )
     for gone in sorted(before.keys() - removed.keys()):
         notes.error(gone, "was listed as removed before", "leave it in the list: old links lead to it")
-    for home in sorted(path.parent for path in base.glob(f"*/{pinned.FILE}")):
+    for home in sorted(path.parent for path in base.glob(f"*/{BENCHMARK}")):
         _check_same_benchmark(home, root / home.name, about)
 
 
@@ -125,7 +190,7 @@ def _check_same_benchmark(before: Path, after: Path, about: About) -> None:
     has_tables = (before / "qrels.parquet").exists()
     for name in sorted(BENCHMARK_FILES):
         old, new = before / name, after / name
-        if not old.exists() or (name == pinned.FILE and not has_tables and new.exists()):
+        if not old.exists() or (name == BENCHMARK and not has_tables and new.exists()):
             continue  # figures were reported before anyone measured: the first to measure adds hashes
         if not new.exists() or old.read_bytes() != new.read_bytes():
             what = "a pinned benchmark changed, on which others were measured"

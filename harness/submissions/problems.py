@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from pruners.core.errors import PruneBoardError
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,25 @@ class Notes:
     @property
     def clean(self) -> bool:
         return not any(problem.level == "error" for problem in self.found)
+
+
+def crash(file: Path, error: Exception) -> Problem:
+    """A submission on which a check or a page failed as nobody thought it would: its own error, not everybody's."""
+    what = printable(f"cannot be used: {type(error).__name__}: {error}", 300)
+    return Problem("error", file, "", what, "tell the maintainers: this is also a fault of the program")
+
+
+class SubmissionError(PruneBoardError):
+    """A submission cannot be read. `problems` has a field and a sentence for each thing that is wrong."""
+
+    def __init__(self, path: Path, problems: list[tuple[str, str]]) -> None:
+        (where, what), count = problems[0], len(problems)
+        more = f" ({count} problems in all)" if count > 1 else ""
+        super().__init__(f"{path}: {f'{where}: ' if where else ''}{what}{more}")
+        self.problems = problems
+
+
+def printable(text: object, limit: int = 120) -> str:
+    """Text from outside for a terminal or a log: no control characters, no reordering marks, not endless."""
+    plain = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", str(text))
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"

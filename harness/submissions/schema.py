@@ -8,11 +8,14 @@ stored; who shows them derives them.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 _LINE = r"^[^\u0000-\u001F\u007F-\u009F\u2028\u2029]*$"  # one line: no control characters, which a terminal would obey
 _LINES = r"^[^\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029]*$"
@@ -24,9 +27,44 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.=-]{0,
 """Names a file or a folder, so it can never leave the one it belongs to."""
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[^\s<>\"'`{}\\]+$", max_length=500)]
 Hash = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+-[0-9a-f]{16,64}$")]
-Fraction = Annotated[float, Field(gt=0, le=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Amount = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, le=1e12)]
+Percent = Annotated[float, Field(ge=0, le=1000)]
+Ratio = Annotated[float, Field(ge=-100, le=100)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Whole = Annotated[int, Field(ge=-(2**53), le=2**53)]
+MOST_VALUES, MOST_TEXT, DEEPEST = 5000, 2000, 8
+
+
+def _budget(value: float) -> float:
+    if value != round(value, 4) and value * round(1 / value) != 1:
+        raise ValueError("a budget has at most four decimals, or is one of so many: 1/9")
+    return value
+
+
+def _bounded(value: JsonValue) -> JsonValue:
+    """Any JSON, but not much of it."""
+    waiting, seen = [(value, 1)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        seen += 1
+        inside: list[JsonValue] = []
+        if isinstance(one, dict):
+            inside = [*one, *one.values()]
+        elif isinstance(one, list):
+            inside = one
+        if seen + len(inside) > MOST_VALUES or depth > DEEPEST:
+            raise ValueError(f"has more than {MOST_VALUES} values, or is more than {DEEPEST} deep")
+        if isinstance(one, str) and len(one) > MOST_TEXT:
+            raise ValueError(f"a text in it has at most {MOST_TEXT} characters")
+        if isinstance(one, int | float) and not (math.isfinite(one) and abs(one) <= 2**53):
+            raise ValueError("a number in it is too large")
+        waiting += [(item, depth + 1) for item in inside]
+    return value
+
+
+Budget = Annotated[float, Field(gt=0, le=1), AfterValidator(_budget)]
+Json = Annotated[JsonValue, AfterValidator(_bounded)]
 
 
 class Strict(BaseModel):
@@ -69,9 +107,9 @@ class DataSetFacts(Strict):
     """Within the benchmark; MTEB's task name where there is one."""
     revision: Word | None = None
     """Of the data set on its hub; none for local folders."""
-    pages: Annotated[int, Field(ge=1)] | None = None
+    pages: Count | None = None
     """Pages in the corpus."""
-    queries: Annotated[int, Field(ge=1)] | None = None
+    queries: Count | None = None
     """Queries that have a relevant page, over all languages."""
     languages: tuple[Word, ...] = ()
     """Of the queries; empty where they have one only."""
@@ -113,9 +151,9 @@ class BackboneFacts(Strict):
     """What was put around a query's text."""
     profile: Literal["visual", "native"] | None = None
     """What is indexed: visual tokens only, or prompt tokens too."""
-    layers: Annotated[int, Field(ge=1)] | None = None
+    layers: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Of the decoder."""
-    dim: Annotated[int, Field(ge=1)] | None = None
+    dim: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Numbers in a vector."""
 
 
@@ -144,9 +182,9 @@ class MethodFacts(Strict):
     """Fingerprint of all code that measured it: the method's and this project's. Every cell below 1.0 has the same."""
     signals: tuple[Word, ...] = ()
     """What it reads beside the vectors: attention signals, the patch grid."""
-    parameters: dict[Word, Text | int | float | bool | tuple[int | float | Word, ...] | None] = {}
+    parameters: dict[Word, Text | Whole | float | bool | tuple[Whole | float | Word, ...] | None] = {}
     """Every hyper-parameter, those at their default too."""
-    calibrated: dict[Word, JsonValue] = {}
+    calibrated: dict[Word, Json] = {}
     """What it learned: window, thresholds by budget; and the calibration set with its content hashes."""
 
 
@@ -157,7 +195,7 @@ class Cell(Strict):
     """Its name in `benchmark`."""
     language: Language = ""
     """Empty where a data set has one language, or where only the mean over languages was reported."""
-    budget: Fraction
+    budget: Budget
     """Nominal. 1.0 is the full model."""
     realised: Share | None = None
     """Vectors kept, as a share of the corpus's, as counted."""
@@ -169,17 +207,17 @@ class Cell(Strict):
     """Milliseconds of pruning a page, all budgets of the run together."""
     ndcg: dict[Literal["1", "5", "10", "50", "100"], Share]
     """Mean over the queries, by cutoff. Those at 1, 5 and 10 are computed again from the rankings."""
-    retention: Amount | None = None
+    retention: Percent | None = None
     """NDCG@5 in % of the full model's, only where a paper printed it and its NDCG is rounded; derived otherwise."""
-    score_retention: float | None = None
+    score_retention: Ratio | None = None
     """Mean over gold pairs of MaxSim(pruned) / MaxSim(full)."""
-    score_retention_micro: float | None = None
+    score_retention_micro: Ratio | None = None
     """The ratio of means instead; over the whole data set, all its languages."""
-    pairs_left_out: Annotated[int, Field(ge=0)] = 0
+    pairs_left_out: Annotated[int, Field(ge=0, le=10**9)] = 0
     """Gold pairs of the whole data set whose full score is not above 0, so that they have no ratio."""
-    trials: Annotated[int, Field(ge=1)] = 1
+    trials: Annotated[int, Field(ge=1, le=1000)] = 1
     """Seeds over which a stochastic method was averaged."""
-    trial_deviation: Amount = 0.0
+    trial_deviation: Share = 0.0
     """Standard deviation of NDCG@5 over trials."""
     code: Hash | None = None
     """Fingerprint of the code that measured this cell, as the run noted it then."""
@@ -204,7 +242,7 @@ class Submission(Strict):
     format: Literal[1]
     """Of this schema."""
     id: Slug
-    """A hash of all that was measured (`identity.py`), so a changed score has another id. Names the file."""
+    """A hash of all that was measured (`content_id`), so a changed score has another id. Names the file."""
     claim: Literal["reported", "self-reported", "reproduced"]
     """`reported`: a paper's figures. `self-reported`: measured by who submits. `reproduced`: measured by another."""
     origin: Origin
@@ -225,3 +263,21 @@ class Submission(Strict):
     """Checksum of the `.kept.parquet` file beside it."""
     reproduces: Slug | None = None
     """The id of the submission that a `reproduced` one measures again."""
+
+
+MEASURED = ("format", "claim", "benchmark", "backbone", "method", "cells", "per_query", "kept", "reproduces")
+"""In the id. Who submits, when, with which links and remarks, and on which machine, may be corrected."""
+
+
+def content_id(submission: Submission) -> str:
+    """The id that belongs to this content: a changed score cannot keep its id, and no list of known ids has to be kept.
+
+    Defaults are left out, so that a new optional field changes no old id.
+    """
+    content = submission.model_dump(mode="json", include=set(MEASURED), exclude_defaults=True)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def with_id(submission: Submission) -> Submission:
+    return submission.model_copy(update={"id": content_id(submission)})

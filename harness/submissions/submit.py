@@ -1,26 +1,94 @@
-"""From a run folder to submissions: one for each method, with all that the run folder knows of it."""
+"""A run folder becomes submissions, one for each method, written where they belong; earlier ones go if asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pydantic
 
 from harness.evaluation.methods import FULL
 from harness.evaluation.results import Result
+from harness.files import checksum, write_atomically
 from harness.metrics.ranking import CUTOFFS
-from harness.store.format import checksum
-from harness.submissions import pinned
-from harness.submissions.described import backbone, code_of, environment, method
-from harness.submissions.finished_run import FinishedRun
-from harness.submissions.identity import with_id
-from harness.submissions.recompute import pair_mean
-from harness.submissions.rows import PER_QUERY, pack_kept, pack_per_query
-from harness.submissions.schema import BenchmarkFacts, Cell, Origin, Submission, Track
+from harness.submissions.benchmark import PinnedBenchmark, read_benchmark
+from harness.submissions.folder import (
+    BENCHMARK,
+    ENDINGS,
+    REMOVED,
+    Removal,
+    Removals,
+    own_folder,
+    read_removals,
+    read_submission,
+    submission_path,
+    to_json,
+)
+from harness.submissions.judgements import Judgements, pair_mean
+from harness.submissions.problems import SubmissionError
+from harness.submissions.run_facts import FinishedRun, backbone_facts, code_of, environment_facts, method_facts
+from harness.submissions.schema import BenchmarkFacts, Cell, Origin, Submission, Track, with_id
+from harness.submissions.tables import PER_QUERY, kept_path, pack_kept, pack_per_query, per_query_path
 from pruners.core.errors import PruneBoardError
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A submission on disk."""
+
+    method: str
+    id: str
+    file: Path
+    new: bool
+    """False if the same was there before: it stays as it is."""
+    replaces: list[str]
+    kilobytes: float
+
+
+def submit(
+    folder: Path,
+    submitter: str,
+    *,
+    methods: Sequence[str] = (),
+    paper: str | None = None,
+    code: str | None = None,
+    note: str = "",
+    backbone_name: str | None = None,
+    track: str | None = None,
+    reproduces: str | None = None,
+    replace: str | None = None,
+    date: str | None = None,
+    out: Path | str | None = None,
+) -> list[Submitted]:
+    """One submission for each of `methods` (none: all), in the folder `out` (None: the project's own).
+
+    `replace` is the reason for which the submitter's earlier submissions of the same are taken back.
+    """
+    day = date or datetime.now(UTC).date().isoformat()
+    fields = {"submitter": submitter, "paper": paper, "code": code, "note": note, "submitted": day}
+    try:
+        origin = Origin.model_validate(fields)
+        chosen = None if track is None else Track(track)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        option = {"submitted": "date"}.get(str(first["loc"][0]), first["loc"][0])
+        raise SubmissionError(Path(f"--{option}"), [("", first["msg"])]) from error
+    except ValueError as error:
+        raise SubmissionError(Path("--track"), [("", f"{track!r} is none of {', '.join(Track)}")]) from error
+    home, run = Path(out) if out else own_folder("name a folder with --out"), FinishedRun(folder)
+    write_benchmark(run, home)
+    done = []
+    for made in new_submissions(run, WantedMethods(origin, tuple(methods), backbone_name, chosen, reproduces)):
+        path, new = write(made, home)
+        gone = remove_earlier(made.submission, home, replace, origin.submitted) if replace else []
+        size = (len(made.per_query) + len(made.kept) + path.stat().st_size) / 1000
+        done.append(Submitted(made.submission.method.name, made.submission.id, path, new, gone, round(size, 1)))
+    return done
 
 
 @dataclass(frozen=True)
@@ -45,7 +113,7 @@ class WantedMethods:
     reproduces: str | None = None
 
 
-def make(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubmission]:
+def new_submissions(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubmission]:
     """The run's submissions."""
     possible = run.submittable
     chosen = choice.methods or possible
@@ -54,7 +122,7 @@ def make(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubmission]:
         if unknown[0] in run.methods:
             reason = " with budgets of its own choosing: a native threshold keeps another ratio on every data set"
         raise PruneBoardError(f"the run has no method {unknown[0]!r}{reason}")
-    benchmark = run.pinned()
+    benchmark = run.benchmark()
     full = {data_set: run.files.read_result(data_set, FULL) for data_set in run.stores}
     for text in chosen:
         slug = run.methods[text]["slug"]
@@ -63,7 +131,7 @@ def make(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubmission]:
         }
         _require_same_code(run, text, found)
         if found:  # a method that failed everywhere has nothing to submit
-            yield _made(run, choice, text, benchmark, found, full)
+            yield _new(run, choice, text, benchmark, found, full)
 
 
 def _require_same_code(run: FinishedRun, text: str, found: Mapping[str, Result]) -> None:
@@ -86,11 +154,11 @@ def _require_same_code(run: FinishedRun, text: str, found: Mapping[str, Result])
             raise PruneBoardError(f"{text} on {data_set} was measured on other pages than the run names. {again}")
 
 
-def _made(
+def _new(
     run: FinishedRun,
     choice: WantedMethods,
     text: str,
-    benchmark: pinned.Pinned,
+    benchmark: PinnedBenchmark,
     found: Mapping[str, Result],
     full: Mapping[str, Result],
 ) -> NewSubmission:
@@ -108,17 +176,17 @@ def _made(
             cells += _cells(data_set, part, rows, benchmark.judged[data_set], timing, code)
     per_query = pack_per_query(pd.concat(frames, ignore_index=True)[list(PER_QUERY)])
     kept_bytes = pack_kept(kept)
-    data_sets = tuple(d for d in benchmark.benchmark.data_sets if d.name in found)
+    data_sets = tuple(d for d in benchmark.facts.data_sets if d.name in found)
     submission = Submission(
         format=1,
         id="unnamed",
         claim="reproduced" if choice.reproduces else "self-reported",
         origin=choice.origin,
-        benchmark=BenchmarkFacts(name=benchmark.benchmark.name, data_sets=data_sets),
-        backbone=backbone(run, choice.backbone),
-        method=method(run, text, choice.track),
+        benchmark=BenchmarkFacts(name=benchmark.facts.name, data_sets=data_sets),
+        backbone=backbone_facts(run, choice.backbone),
+        method=method_facts(run, text, choice.track),
         cells=tuple(cells),
-        environment=environment(run),
+        environment=environment_facts(run),
         per_query=checksum(per_query),
         kept=checksum(kept_bytes),
         reproduces=choice.reproduces,
@@ -147,7 +215,7 @@ def _cells(
     data_set: str,
     part: _Part,
     rows: pd.DataFrame,
-    judged: pinned.Judgements,
+    judged: Judgements,
     milliseconds: float | None,
     code: str | None,
 ) -> list[Cell]:
@@ -184,3 +252,70 @@ def _cells(
 
 def _known(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else value
+
+
+def write(made: NewSubmission, folder: Path) -> tuple[Path, bool]:
+    """Put a submission where it belongs; the JSON file goes last. Whether it is new: one that is there stays."""
+    path = folder / submission_path(made.submission)  # named by its content
+    if all(path.with_suffix(ending).exists() for ending in ENDINGS):
+        return path, False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(per_query_path(path), made.per_query)
+    write_atomically(kept_path(path), made.kept)
+    write_atomically(path, to_json(made.submission))
+    return path, True
+
+
+def write_benchmark(run: FinishedRun, folder: Path) -> Path:
+    """Pin the run's benchmark beside its submissions, or see that the pinned one is the same."""
+    ours = run.benchmark()
+    home = folder / ours.facts.name
+    if (home / BENCHMARK).exists():
+        theirs = read_benchmark(home)
+        _check_same(ours, theirs, home)
+        if theirs.judged:
+            return home
+        names = list(theirs.data_sets)  # figures were reported before anyone measured: keep the order
+        ordered = tuple(ours.data_sets.get(name, theirs.data_sets[name]) for name in names)
+        ours = PinnedBenchmark(BenchmarkFacts(name=ours.facts.name, data_sets=ordered), ours.judged)
+    home.mkdir(parents=True, exist_ok=True)
+    for name in ("pages.parquet", "qrels.parquet"):
+        write_atomically(home / name, (run.files.folder / "benchmark" / name).read_bytes())
+    write_atomically(home / BENCHMARK, to_json(ours.facts))
+    return home
+
+
+def remove_earlier(submission: Submission, folder: Path, reason: str, day: date) -> list[str]:
+    """Take back what the same submitter measured of the same before: listed with the reason first, then removed."""
+    home = (folder / submission_path(submission)).parent
+    earlier = [
+        path
+        for path in sorted(home.glob("*.json"))
+        if path.stem != submission.id and _is_by(read_submission(path), submission.origin.submitter)
+    ]
+    if earlier:
+        known = read_removals(folder)
+        gone = {path.stem: Removal(removed=day, reason=reason) for path in earlier}
+        write_atomically(folder / REMOVED, to_json(Removals({**known, **gone})))
+    for path in earlier:
+        for ending in ENDINGS:
+            path.with_suffix(ending).unlink(missing_ok=True)
+    return [path.stem for path in earlier]
+
+
+def _is_by(submission: Submission, submitter: str) -> bool:
+    return submission.claim != "reported" and submission.origin.submitter == submitter
+
+
+def _check_same(ours: PinnedBenchmark, theirs: PinnedBenchmark, home: Path) -> None:
+    for name, data_set in ours.data_sets.items():
+        known = theirs.data_sets.get(name)
+        if known is None:
+            raise SubmissionError(home / BENCHMARK, [(name, "is no data set of the benchmark that is pinned here")])
+        for what, value in known.model_dump().items():
+            mine = getattr(data_set, what)
+            if value not in (None, ()) and value != mine:
+                raise SubmissionError(
+                    home / BENCHMARK,
+                    [(f"{name}.{what}", f"{value} is pinned, the run has {mine}; give it a benchmark of another name")],
+                )

@@ -12,15 +12,16 @@ from harness.backbones import registry
 from harness.backbones.contract import Options
 from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
-from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import store_folder
+from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import NATIVE
 from harness.progress import Progress
-from harness.store.format import MANIFEST, read_manifest
+from harness.store.format import MANIFEST
 from harness.store.reader import Store
+from harness.store.sidecar import read_manifest
 from harness.why.kept import Kept, kept_at
 from harness.why.page_view import Layers, PageView, Query, cell_of
 from harness.why.pages import Pages
@@ -38,7 +39,7 @@ LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageChoice:
     """What a user wants to see. Everything else comes from `config`."""
 
     page: str | None = None
@@ -49,7 +50,7 @@ class Asked:
 
 
 def show_page(
-    asked: Asked,
+    asked: PageChoice,
     config: Config,
     stores: Path,
     progress: Progress,
@@ -81,7 +82,7 @@ def show_page(
 
 
 def show_recorded(
-    asked: Asked, results: Results, stores: Path, methods: Sequence[str], budgets: Sequence[float]
+    asked: PageChoice, results: Results, stores: Path, methods: Sequence[str], budgets: Sequence[float]
 ) -> PageView:
     """A page of a run, with its methods as they were measured; what they keep is compared with what it recorded."""
     from harness.why.record import open_record
@@ -112,7 +113,7 @@ def view_of(
     kept: Mapping[str, Sequence[Kept]],
     budgets: Sequence[float],
     window: Window | None,
-    asked: Asked,
+    asked: PageChoice,
 ) -> PageView:
     """What methods kept of a page at `budgets`, as it is drawn."""
     index = pages.index(page_id)
@@ -134,7 +135,7 @@ def _layers(page: Page, window: Window | None) -> Layers:
     return Layers(signals, window)
 
 
-def find_page(benchmark: Benchmark, asked: Asked) -> tuple[DataSet, str]:
+def find_page(benchmark: Benchmark, asked: PageChoice) -> tuple[DataSet, str]:
     """The data set and the id of the page that is asked for; of a query without a page, its first gold page."""
     sets = list(benchmark.data_sets)
     if asked.data_set is not None:

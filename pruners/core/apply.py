@@ -9,20 +9,21 @@ import traceback
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-import numba
 import numpy as np
 import torch
+
+from pruners.kernels.groups import faults
+from pruners.kernels.rows import squares
 
 from .budget import keep_count
 from .context import PruneContext
 from .contract import Diagnostic, Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
-from .groups import Groups, faults
+from .groups import Groups
 from .page import Page
-from .rows import squares
 
 if TYPE_CHECKING:
-    from .pruned import Pruned
+    from .single_page import Pruned
 
 SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
@@ -68,7 +69,7 @@ def prune(
     then be a class or a text form, and `page` plain vectors `[N, d]`: a tensor or a numpy array of any floating type.
     """
     if budgets is None or budget is not None:
-        from .pruned import prune_one
+        from .single_page import prune_one
 
         if budgets is not None or budget is None:
             raise PrunerError("prune() takes budget=0.1, or budgets=[0.05, 0.1]: one of the two")
@@ -78,10 +79,10 @@ def prune(
         way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"
         raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
     where = f"pruner {str(pruner)!r}, page {page.id!r}"
-    given = PruneContext(page.id, seed, trial, tuple(queries) if queries is not None else None)
+    context = PruneContext(page.id, seed, trial, tuple(queries) if queries is not None else None)
     before = page.original
     try:
-        result = pruner.prune(page.offering(pruner.needs), budgets, given)
+        result = pruner.prune(page.offering(pruner.needs), budgets, context)
     except PrunerError:
         raise
     except PruneBoardError as error:
@@ -143,46 +144,24 @@ def _check_order(where: str, page: Page, result: Subset) -> None:
         raise PrunerError(f"{where}: the order must be a one-dimensional integer array, not {type(order).__name__}")
     if len(order) < max(result.counts, default=0):
         raise PrunerError(f"{where}: the order has {len(order)} patches; expected at least {max(result.counts)}")
-    at = _first_fault(order, len(page))
-    if at >= 0 and 0 <= order[at] < len(page):
-        raise PrunerError(f"{where}: returned patch {order[at]} {(order == order[at]).sum()} times; expected once")
-    if at >= 0:
-        raise PrunerError(f"{where}: returned patch {order[at]}; expected patches from 0 to {len(page) - 1}")
-
-
-@numba.njit(cache=True)
-def _first_fault(order: np.ndarray, n: int) -> int:
-    """Where an order first leaves the page or comes back to a patch; -1 if nowhere."""
-    seen = np.zeros(n, np.bool_)
-    for i in range(len(order)):
-        if order[i] < 0 or order[i] >= n or seen[order[i]]:
-            return i
-        seen[order[i]] = True
-    return -1
+    outside = order[(order < 0) | (order >= len(page))]
+    if len(outside):
+        raise PrunerError(f"{where}: returned patch {outside[0]}; expected patches from 0 to {len(page) - 1}")
+    times = np.bincount(order.astype(np.int64), minlength=1)
+    if times.max() > 1:
+        raise PrunerError(f"{where}: returned patch {times.argmax()} {times.max()} times; expected once")
 
 
 def _check_part(where: str, page: Page, part: object, unit_norm: bool) -> None:
     norms = _group_norms(where, page, part) if isinstance(part, Groups) else _vector_norms(where, page, part)
     if not len(norms):
         return
-    worst = _worst(norms)
-    if not np.isfinite(norms[worst]):
-        bad = np.flatnonzero(~np.isfinite(norms))
+    bad = np.flatnonzero(~np.isfinite(norms))
+    if len(bad):
         raise PrunerError(f"{where}: {len(bad)} of {len(norms)} vectors are not finite, the first is {bad[0]}")
+    worst = np.abs(norms - 1).argmax()
     if unit_norm and abs(norms[worst] - 1) > UNIT_NORM_TOLERANCE:
         raise PrunerError(f"{where}: vector {worst} has norm {norms[worst]:.4g}; expected 1, as the method promises")
-
-
-@numba.njit(cache=True)
-def _worst(norms: np.ndarray) -> int:
-    """The first that is not finite, else the one farthest from 1."""
-    worst, farthest = 0, -1.0
-    for i in range(len(norms)):
-        if not np.isfinite(norms[i]):
-            return i
-        if abs(norms[i] - 1) > farthest:
-            worst, farthest = i, abs(norms[i] - 1)
-    return worst
 
 
 def _vector_norms(where: str, page: Page, vectors: object) -> np.ndarray:

@@ -1,14 +1,14 @@
 """The contract of a pruner: two shapes an author writes (scorer, reducer), one interface the harness calls (`prune`).
 
 A pruner is a frozen dataclass: its fields are the method's hyper-parameters, and `learned()` fields hold what
-`calibrate` found. `declare.py` has the decorators that turn an author's function or class into one of these.
+`calibrate` found. `decorators.py` has those that turn an author's function or class into one of these.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,7 +21,7 @@ from .budget import keep_count
 from .context import PruneContext
 from .errors import PrunerError
 from .groups import Groups, group
-from .page import Page
+from .page import Page, Window
 
 DEFAULT_TRIALS = 5  # of a method that asks for `rng`
 
@@ -88,6 +88,11 @@ class Pruner:
         return [value for value in self.fields().values() if isinstance(value, Pruner)]
 
     @property
+    def made(self) -> Pruner:
+        """What really runs: of a preset its composition, of any other method itself."""
+        return self
+
+    @property
     def name(self) -> str:
         return self.declaration.name
 
@@ -119,12 +124,45 @@ class Pruner:
         """Bytes an index must hold once for all pages (a codebook, say)."""
         return 0
 
+    @property
+    def needs_calibration(self) -> bool:
+        """Whether it learns from pages: it, or a part of it, has a `learned()` field."""
+        own = any(f.metadata.get("learned") for f in dataclasses.fields(self))  # type: ignore[arg-type]
+        return own or any(part.needs_calibration for part in self.parts())
+
+    @property
+    def open_window(self) -> bool:
+        """Whether it waits for the backbone's window: it, or a part of it, has a field `layers` that is None."""
+        return getattr(self, "layers", self) is None or any(part.open_window for part in self.parts())
+
+    def with_window(self, window: Window) -> Self:
+        """Itself with `window` wherever it, or a part of it, has left its own open."""
+        changes: dict[str, Any] = {n: v.with_window(window) for n, v in self.fields().items() if isinstance(v, Pruner)}
+        if getattr(self, "layers", self) is None:
+            changes["layers"] = window
+        return self.replace(**changes) if changes else self
+
+    @property
+    def own_threshold(self) -> bool:
+        """Whether its threshold is given and not calibrated: it keeps what exceeds that, whatever the budget."""
+        return any(part.own_threshold for part in self.parts())
+
+    @property
+    def partner(self) -> Pruner | None:
+        """With a threshold given: the method of a fixed ratio to compare it with, as a rule the scorer inside."""
+        return next((part.partner for part in self.parts() if part.partner is not None), None)
+
+    @property
+    def learned_thresholds(self) -> Mapping[float, float]:
+        """The thresholds that it, or a part of it, learned, by budget: a run records them."""
+        return next((part.learned_thresholds for part in self.parts() if part.learned_thresholds), {})
+
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
         """A new instance that has learned what it needs from `pages`, for all `budgets`. By default its parts do."""
         trained = {n: v.calibrate(pages, budgets) for n, v in self.fields().items() if isinstance(v, Pruner)}
         return self.replace(**trained) if trained else self
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset | Merged:
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset | Merged:
         """Prune a page at all budgets. Called through `apply.prune`, which guards the page and checks the result."""
         raise NotImplementedError(f"{type(self).__name__} must say how it prunes")
 
@@ -144,9 +182,9 @@ class Scorer(Pruner):
 
     score: Callable[..., torch.Tensor]
 
-    def ranked(self, page: Page, given: PruneContext) -> tuple[torch.Tensor, np.ndarray]:
+    def ranked(self, page: Page, context: PruneContext) -> tuple[torch.Tensor, np.ndarray]:
         """Scores, and the order they induce."""
-        scores = self._one_a_patch(page, self.score(page, **given.arguments(self.uses)))
+        scores = self._one_a_patch(page, self.score(page, **context.arguments(self.uses)))
         order = rank(scores)
         values = scores.numpy()
         # infinite scores and NaN are ranked first or last, so that all are finite if these two are
@@ -172,8 +210,8 @@ class Scorer(Pruner):
         scores = scores.detach()
         return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset:
-        _, order = self.ranked(page, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:
+        _, order = self.ranked(page, context)
         n = len(page)
         return Subset(order, tuple(keep_count(budget, n) for budget in budgets))
 
@@ -191,13 +229,13 @@ class Reducer(Pruner):
         """How many vectors this method makes at a budget. Methods bound to the patch grid snap it."""
         return keep_count(budget, len(page))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Merged:
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Merged:
         counts = [self.count(page, budget) for budget in budgets]
         at: Callable[[int], torch.Tensor | np.ndarray]
         if "k" in self.uses:
-            at = lambda k: self.reduce(page, k, **given.arguments(self.uses))  # noqa: E731
+            at = lambda k: self.reduce(page, k, **context.arguments(self.uses))  # noqa: E731
         elif any(k < len(page) for k in counts):
-            at = self.reduce(page, **given.arguments(self.uses))
+            at = self.reduce(page, **context.arguments(self.uses))
         return Merged(tuple(self._whole(page) if k == len(page) else self._part(page, k, at(k)) for k in counts))
 
     def _whole(self, page: Page) -> torch.Tensor:
@@ -235,11 +273,15 @@ class Preset(Pruner):
     def shared_bytes(self) -> int:
         return self.made.shared_bytes
 
+    @property
+    def needs_calibration(self) -> bool:
+        return self.made.needs_calibration
+
     def calibrate(self, pages: Sequence[Page], budgets: Sequence[float]) -> Self:
         return self.replace(inner=self.made.calibrate(pages, budgets))
 
-    def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset | Merged:
-        return self.made.prune(page, budgets, given)
+    def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset | Merged:
+        return self.made.prune(page, budgets, context)
 
 
 def _rebuilt(address: type | plugins.InFile, fields: dict[str, Any]) -> Any:

@@ -1,8 +1,6 @@
-"""The text form of a pruner, `adaptive(sap(layers=11-14))`: a small grammar, read and written. Nothing is evaluated.
+"""The text form of a pruner, `adaptive(sap(layers=11-14))`: read as Python reads a call, and written. Nothing is run.
 
-    pruner   = NAME [ "(" [ argument { "," argument } ] ")" ]
-    argument = [ NAME "=" ] value { "|" value }
-    value    = NUMBER | INT "-" INT | 'STRING' | true | false | none | pruner
+    name, name(param=value, …); a value is a number, layers 11-14, a 'text', true, false, none, a word, or a pruner
 
 An argument without a name is the method's first field. `|` makes a grid: one pruner for each value.
 What a bare word means (a pruner, a string, a window) is decided by the type of the field it is given to.
@@ -10,12 +8,16 @@ What a bare word means (a pruner, a string, a window) is decided by the type of 
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import itertools
+import keyword
 import re
 import types
 import typing
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,36 +30,14 @@ from .errors import CatalogError, ExpressionError, PruneBoardError
 from .page import Window
 from .plugins import CatalogEntry
 
-TOKEN = re.compile(
-    r"""\s*(?:(?P<range>\d+-\d+)(?![\w.]) | (?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
-        | (?P<string>'[^']*'|"[^"]*") | (?P<name>[A-Za-z_]\w*) | (?P<mark>[(),=|]))""",
-    re.VERBOSE,
-)
+FORM = "write a pruner as name or name(param=value)"
 WORDS = {"true": True, "false": False, "none": None}
-
-
-@dataclass(frozen=True)
-class Token:
-    kind: str
-    text: str
-    at: int
-
-
-@dataclass(frozen=True)
-class Node:
-    """A name with its arguments, a literal (no name), or a grid of those."""
-
-    at: int
-    name: str | None = None
-    arguments: tuple[tuple[Token | None, Node], ...] = ()
-    value: Any = None
-    called: bool = False
-    grid: tuple[Node, ...] = ()
 
 
 def read(text: str, known: dict[str, CatalogEntry]) -> list[Pruner]:
     """The pruner that `text` describes, built from the methods in `known`; several if it has a grid."""
-    return [_build(text, node, known) for node in _without_grids(_Reader(text).whole())]
+    reader = _Reader(text, known)
+    return [reader.pruner(node) for node in _without_grids(reader.tree())]
 
 
 def write(pruner: Pruner) -> str:
@@ -74,151 +54,124 @@ def write(pruner: Pruner) -> str:
 def _literal(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    if isinstance(value, str) and not (value.isidentifier() and value not in WORDS):
-        return f'"{value}"' if "'" in value else f"'{value}'"
-    return repr(value) if isinstance(value, float) else str(value)
+    word = isinstance(value, str) and value.isidentifier() and value not in WORDS and not keyword.iskeyword(value)
+    return repr(value) if isinstance(value, (float, str)) and not word else str(value)
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[Token] = []
-        at = 0
-        while text[at:].strip():
-            match = TOKEN.match(text, at)
-            if match is None:
-                start = at + len(text[at:]) - len(text[at:].lstrip())
-                raise _error(text, start, "this cannot start a name, a number, a string or a window")
-            assert match.lastgroup is not None
-            self.tokens.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
-            at = match.end()
-        self.tokens.append(Token("end", "the end", len(text)))
-        self.next = 0
-
-    def whole(self) -> Node:
-        node = self.pruner()
-        self.take("end", "nothing more")
-        return node
-
-    def pruner(self) -> Node:
-        name = self.take("name", "the name of a pruner")
-        if self.peek().text != "(":
-            return Node(name.at, name.text)
-        self.next += 1
-        arguments: list[tuple[Token | None, Node]] = []
-        while self.peek().text != ")":
-            if arguments:
-                self.take_mark(",", "a comma or a closing bracket")
-            arguments.append(self.argument())
-        self.next += 1
-        return Node(name.at, name.text, tuple(arguments), called=True)
-
-    def argument(self) -> tuple[Token | None, Node]:
-        if self.peek().kind == "name" and self.tokens[self.next + 1].text == "=":
-            key = self.take("name", "")
-            self.next += 1
-            return key, self.values()
-        return None, self.values()
-
-    def values(self) -> Node:
-        first = self.value()
-        others = []
-        while self.peek().text == "|":
-            self.next += 1
-            others.append(self.value())
-        return Node(first.at, grid=(first, *others)) if others else first
-
-    def value(self) -> Node:
-        token = self.peek()
-        if token.kind == "name":
-            return self.pruner()
-        self.next += 1
-        if token.kind == "number":
-            integer = token.text.lstrip("-").isdigit()
-            return Node(token.at, value=int(token.text) if integer else float(token.text))
-        if token.kind == "range":
-            return Node(token.at, value=token.text)  # a window, if the field takes one
-        if token.kind == "string":
-            return Node(token.at, value=token.text[1:-1])
-        raise _error(self.text, token.at, "expected a value")
-
-    def peek(self) -> Token:
-        return self.tokens[self.next]
-
-    def take(self, kind: str, expected: str) -> Token:
-        token = self.peek()
-        if token.kind != kind:
-            raise _error(self.text, token.at, f"expected {expected}")
-        self.next += 1
-        return token
-
-    def take_mark(self, mark: str, expected: str) -> None:
-        if self.peek().text != mark:
-            raise _error(self.text, self.peek().at, f"expected {expected}")
-        self.next += 1
-
-
-def _without_grids(node: Node) -> list[Node]:
+def _without_grids(node: ast.expr) -> Iterator[ast.expr]:
     """A node for every combination of its grids' values; those of the last grid change fastest."""
-    if node.grid:
-        return [single for value in node.grid for single in _without_grids(value)]
-    keys = [key for key, _ in node.arguments]
-    combinations = itertools.product(*(_without_grids(value) for _, value in node.arguments))
-    return [dataclasses.replace(node, arguments=tuple(zip(keys, values, strict=True))) for values in combinations]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from itertools.chain(_without_grids(node.left), _without_grids(node.right))
+    elif isinstance(node, ast.Call):
+        places = [*node.args, *(named.value for named in node.keywords)]
+        for values in itertools.product(*map(_without_grids, places)):
+            alone, rest = list(values[: len(node.args)]), values[len(node.args) :]
+            named = [ast.copy_location(ast.keyword(k.arg, v), k) for k, v in zip(node.keywords, rest, strict=True)]
+            yield ast.copy_location(ast.Call(node.func, alone, named), node)
+    else:
+        yield node
 
 
-def _build(text: str, node: Node, known: dict[str, CatalogEntry]) -> Pruner:
-    assert node.name is not None
-    try:
-        entry = find(node.name, known)
-    except CatalogError as error:
-        raise _error(text, node.at, str(error)) from error
-    cls = plugins.load(entry)
-    fields = [f for f in dataclasses.fields(cls) if not f.metadata.get("learned")]
-    hints = typing.get_type_hints(cls)
-    given: dict[str, Any] = {}
-    for key, value in node.arguments:
-        name = key.text if key else fields[0].name if fields and not given else None
-        at = key.at if key else value.at
-        if name is None:
-            raise _error(text, at, "only the first argument may stand without a name; write name=value")
-        if name in given:
-            raise _error(text, at, f"{name!r} is given twice")
-        if name not in [f.name for f in fields]:
-            raise _error(text, at, _no_parameter(node.name, name, [f.name for f in fields]))
-        given[name] = _convert(text, value, hints[name], known)
-    missing = [f.name for f in fields if f.name not in given and f.default is dataclasses.MISSING]
-    if missing:
-        raise _error(text, node.at, f"{node.name} needs {', '.join(missing)}: {node.name}({missing[0]}=…)")
-    try:
-        return cls(**given)
-    except PruneBoardError as error:
-        raise _error(text, node.at, str(error)) from error
+@dataclass(frozen=True)
+class _Reader:
+    text: str
+    known: dict[str, CatalogEntry]
 
-
-def _convert(text: str, node: Node, hint: Any, known: dict[str, CatalogEntry]) -> Any:
-    """A node's value as a field of type `hint` takes it."""
-    options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    value: Any = node.value
-    if node.name is not None:
-        if node.name in WORDS and not node.called:
-            value = WORDS[node.name]
-        elif any(isinstance(o, type) and issubclass(o, Pruner) for o in options):
-            value = _build(text, node, known)
-        elif not node.called:
-            value = node.name
-        else:
-            raise _error(text, node.at, f"expected {_describe(hint)}, not a pruner with arguments")
-    if Window in options and isinstance(value, (str, int)) and not isinstance(value, bool):
+    def tree(self) -> ast.expr:
         try:
-            value = Window.parse(str(value))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of Python, about code that is never run
+                return ast.parse(self._line, mode="eval").body
+        except SyntaxError as error:
+            raise self._error(self._lead + max(error.offset or 1, 1) - 1, f"{error.msg}; {FORM}") from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise self._error(0, f"{error}; {FORM}") from error
+
+    def pruner(self, node: ast.expr) -> Pruner:
+        target = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(target, ast.Name):
+            raise self._error(target, f"expected the name of a pruner; {FORM}")
+        try:
+            entry = find(target.id, self.known)
+        except CatalogError as error:
+            raise self._error(node, str(error)) from error
+        cls = plugins.load(entry)
+        fields = [f for f in dataclasses.fields(cls) if not f.metadata.get("learned")]
+        given = self._arguments(node, [f.name for f in fields], typing.get_type_hints(cls))
+        missing = [f.name for f in fields if f.name not in given and f.default is dataclasses.MISSING]
+        if missing:
+            raise self._error(node, f"{target.id} needs {', '.join(missing)}: {target.id}({missing[0]}=…)")
+        try:
+            return cls(**given)
         except PruneBoardError as error:
-            raise _error(text, node.at, str(error)) from error
-    try:
-        adapter = pydantic.TypeAdapter(hint, config=pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True))
-        return adapter.validate_python(value)
-    except pydantic.ValidationError as error:
-        raise _error(text, node.at, f"expected {_describe(hint)}, not {_literal(value)}") from error
+            raise self._error(node, str(error)) from error
+
+    def _arguments(self, node: ast.expr, fields: list[str], hints: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(node, ast.Call):
+            return {}
+        given: dict[str, Any] = {}
+        alone: list[tuple[str | None, ast.expr | ast.keyword, ast.expr]] = [(None, value, value) for value in node.args]
+        for name, place, value in [*alone, *((place.arg, place, place.value) for place in node.keywords)]:
+            name = name or (fields[0] if fields and not given else None)
+            if name is None:
+                raise self._error(place, "only the first argument may stand without a name; write name=value")
+            if name in given:
+                raise self._error(place, f"{name!r} is given twice")
+            if name not in fields:
+                raise self._error(place, _no_parameter(ast.unparse(node.func), name, fields))
+            given[name] = self._value(value, hints[name])
+        return given
+
+    def _value(self, node: ast.expr, hint: Any) -> Any:
+        """A node's value as a field of type `hint` takes it."""
+        options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        pruners = any(isinstance(o, type) and issubclass(o, Pruner) for o in options)
+        value: Any
+        match node:
+            case ast.Constant(value):
+                pass
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
+                value = -number
+            case ast.BinOp(ast.Constant(int() as first), ast.Sub(), ast.Constant(int() as last)):
+                value = f"{first}-{last}"  # a window, if the field takes one
+            case ast.Name(word) if word in WORDS:
+                value = WORDS[word]
+            case ast.Name() | ast.Call() if pruners:
+                value = self.pruner(node)
+            case ast.Name(value):
+                pass
+            case ast.Call():
+                raise self._error(node, f"expected {_describe(hint)}, not a pruner with arguments")
+            case _:
+                raise self._error(node, f"expected {_describe(hint)}")
+        if Window in options and isinstance(value, (str, int)) and not isinstance(value, bool):
+            try:
+                value = Window.parse(str(value))
+            except PruneBoardError as error:
+                raise self._error(node, str(error)) from error
+        try:
+            adapter = pydantic.TypeAdapter(hint, config=pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True))
+            return adapter.validate_python(value)
+        except pydantic.ValidationError as error:
+            raise self._error(node, f"expected {_describe(hint)}, not {_literal(value)}") from error
+
+    @property
+    def _lead(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
+
+    @property
+    def _line(self) -> str:
+        """The text as one line, which Python reads without asking for brackets around it."""
+        return re.sub(r"\s", " ", self.text.lstrip())
+
+    def _error(self, place: ast.expr | ast.keyword | int, message: str) -> ExpressionError:
+        if isinstance(place, int):
+            at = min(place, len(self.text))
+        else:  # Python counts bytes
+            at = self._lead + len(self._line.encode()[: place.col_offset].decode())
+        return ExpressionError(
+            f"cannot read this pruner at character {at + 1}: {message}\n  {self.text}\n  {' ' * at}^"
+        )
 
 
 def _describe(hint: Any) -> str:
@@ -240,7 +193,3 @@ def _no_parameter(pruner: str, name: str, known: list[str]) -> str:
     if near:
         return f"{pruner} has no parameter {name!r}; did you mean {near[0]}?"
     return f"{pruner} has no parameter {name!r}; it has {', '.join(known) or 'none'}"
-
-
-def _error(text: str, at: int, message: str) -> ExpressionError:
-    return ExpressionError(f"cannot read this pruner at character {at + 1}: {message}\n  {text}\n  {' ' * at}^")

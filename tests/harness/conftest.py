@@ -17,7 +17,7 @@ def datasets_cache(tmp_path_factory):
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
     """`checkpoints("colpali")` is the folder of a tiny checkpoint; made when first asked for."""
-    from tests.harness import tiny_adapters
+    from tests.harness import tiny_adapters, tiny_newer
     from tests.harness import tiny_checkpoints as tiny
 
     savers = {
@@ -26,6 +26,10 @@ def checkpoints(tmp_path_factory):
         "colqwen2.5": tiny.save_colqwen25,
         "colsmol": tiny.save_colidefics3,
         "jina-v4": tiny_adapters.save_jina_v4,
+        "colqwen3": tiny_newer.save_colqwen3,
+        "colqwen3.5": tiny_newer.save_colqwen35,
+        "colgemma3": tiny_newer.save_colgemma3,
+        "colmodernvbert": tiny_newer.save_colmodernvbert,
     }
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 

@@ -16,6 +16,7 @@ from tests.harness import tiny_checkpoints as tiny
 from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
+BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert"]
 QUERIES = ["revenue", "what is the total revenue of the energy report in 2021?", "renewable electricity production"]
 PAGES = [page_image(size, seed) for seed, size in enumerate([(200, 260), (300, 150), (120, 120), (260, 260)])]
 ROUNDING = 2e-5
@@ -30,7 +31,7 @@ def test_a_page_does_not_depend_on_its_batch(tiny_backbone, name):
         torch.testing.assert_close(page.vectors, alone.vectors, atol=ROUNDING, rtol=0)
         torch.testing.assert_close(page.prompt, alone.prompt, atol=ROUNDING, rtol=0)
         for signal in backbone.card.signals:
-            torch.testing.assert_close(page.signals[signal], alone.signals[signal], atol=ROUNDING, rtol=0)
+            torch.testing.assert_close(page.signals[signal], alone.signals[signal], atol=ROUNDING, rtol=ROUNDING)
 
 
 @pytest.mark.parametrize("name", BACKBONES)
@@ -53,7 +54,7 @@ def test_colpali_queries_need_their_token_types(tiny_backbone):
     assert (beside_longer - alone).abs().max() > 0.05
 
 
-@pytest.mark.parametrize("name", ["colpali", "colqwen2", "colqwen2.5", "colsmol"])
+@pytest.mark.parametrize("name", [name for name in BACKBONES if name != "jina-v4"])
 def test_vectors_equal_the_engines_own_forward(checkpoints, tiny_backbone, name):
     """Same files, the engine's class as its users load it: bit-identical pages; queries where it masks rightly."""
     from colpali_engine import models
@@ -63,6 +64,10 @@ def test_vectors_equal_the_engines_own_forward(checkpoints, tiny_backbone, name)
         "colqwen2": models.ColQwen2,
         "colqwen2.5": models.ColQwen2_5,
         "colsmol": models.ColIdefics3,
+        "colqwen3": models.ColQwen3,
+        "colqwen3.5": models.ColQwen3_5,
+        "colgemma3": models.ColGemma3,
+        "colmodernvbert": models.ColModernVBert,
     }[name]
     engine = engine_class.from_pretrained(str(checkpoints(name)), dtype=torch.float32).eval()
     if name == "colpali":  # the head is not in the checkpoint; the engine leaves it on the meta device
@@ -72,7 +77,7 @@ def test_vectors_equal_the_engines_own_forward(checkpoints, tiny_backbone, name)
     inputs = backbone.processor.process_images(PAGES)
     inputs.pop("labels", None)
     queries = backbone.processor.process_texts([backbone.query_text(QUERIES[0])])
-    visual = backbone.processor.get_image_mask(inputs)
+    visual = backbone.visual_tokens(inputs)
     with torch.inference_mode():
         vectors, query = engine(**inputs), engine(**queries)
     for row, page in enumerate(pages):
@@ -113,7 +118,7 @@ def test_colpali_takes_sizes_from_the_checkpoint(tmp_path):
     assert page.grid == (6, 6)
 
 
-@pytest.mark.parametrize("name", ["colpali", "colqwen2", "colqwen2.5", "jina-v4"])
+@pytest.mark.parametrize("name", [name for name in BACKBONES if name not in ("colsmol", "colmodernvbert")])
 def test_ink_is_high_on_text_and_zero_on_paper(tiny_backbone, name):
     image = page_image((196, 196)).crop((0, 0, 196, 196))
     image.paste("white", (98, 0, 196, 196))

@@ -19,7 +19,9 @@ from harness.evaluation.config import Config
 from harness.evaluation.methods import COMPOSITIONS, Method, choose_methods, prepare
 from harness.evaluation.own_threshold import add_partners
 from harness.evaluation.results import DataSetEvaluator
-from harness.evaluation.scores import INDEX_BITS, DataSetScores, Job, gold_queries, load_queries, score_data_set
+from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.tally import Tally, tally
+from harness.mteb_bridge.score_matrices import ScoreMatrices, score_matrices
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import Window, catalogue
@@ -45,7 +47,8 @@ class Scored:
     store: Store
     methods: list[Method]
     evaluator: DataSetEvaluator
-    scores: DataSetScores
+    scores: ScoreMatrices
+    tally: Tally
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +76,11 @@ def scored(tmp_path_factory, datasets_cache):
         store = encode(toy, task, folder / "s")
         evaluator = DataSetEvaluator.of(task, store.query_ids)
         queries = load_queries(store, range(len(store.query_ids)))
-        gold = gold_queries(evaluator.gold.queries, evaluator.gold.pages)
+        gold = gold_queries(evaluator.evaluate)
         job = Job(store, tuple(methods), BUDGETS, SEED, queries, gold)
-        found[layout] = Scored(mteb_task, task, store, methods, evaluator, score_data_set(job, 1, lambda n: None))
+        scores = score_matrices(task, store, methods, Config(budgets=BUDGETS, seed=SEED), 1, lambda n: None)
+        counted = tally(job, evaluator.evaluate, 1, lambda n: None)
+        found[layout] = Scored(mteb_task, task, store, methods, evaluator, scores, counted)
     return found
 
 
@@ -102,11 +107,11 @@ def _disagreement(frame: Any, theirs: dict[str, dict[str, float]]) -> float:
 @pytest.mark.parametrize("layout", ["v1", "v2"])
 def test_ndcg_of_mteb_and_of_our_own_path_agree_at_every_budget(scored, layout):
     data = scored[layout]
-    full = data.evaluator.full(data.scores, data.store.dim, INDEX_BITS).per_query
+    full = data.evaluator.full(data.tally, data.store.dim, INDEX_BITS).per_query
     assert _disagreement(full, _by_mteb(data, data.scores.full)) <= 1e-5
     worst, seen = 0.0, set()
     for method in data.methods:
-        frame = data.evaluator.method(method, BUDGETS, data.scores).per_query
+        frame = data.evaluator.method(method, data.tally).per_query
         for b, budget in enumerate(BUDGETS):
             theirs = _by_mteb(data, data.scores.by_method[method.text][0, b])
             difference = _disagreement(frame[frame["budget"] == budget], theirs)

@@ -1,4 +1,4 @@
-"""The example notebook runs from top to bottom: in a kernel where there is one, else cell by cell as a kernel would."""
+"""The example notebooks run from top to bottom: in a kernel where there is one, else cell by cell as a kernel would."""
 
 import importlib.util
 import json
@@ -10,7 +10,7 @@ import pytest
 
 import harness
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "new_method.ipynb"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 CELL_BY_CELL = """
 import json, linecache, sys
@@ -23,20 +23,21 @@ for number, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
 """
 
 
-def run(folder: Path) -> None:
+def run(name: str, folder: Path) -> None:
+    path = EXAMPLES / f"{name}.ipynb"
     if importlib.util.find_spec("nbclient") and importlib.util.find_spec("ipykernel"):
         import nbclient
         import nbformat
 
-        book = nbformat.read(NOTEBOOK, as_version=4)
+        book = nbformat.read(path, as_version=4)
         nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     else:
-        subprocess.run([sys.executable, "-c", CELL_BY_CELL, str(NOTEBOOK)], cwd=folder, check=True)
+        subprocess.run([sys.executable, "-c", CELL_BY_CELL, str(path)], cwd=folder, check=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def stores(tmp_path_factory: pytest.TempPathFactory):
-    """Pages are encoded once for both documents."""
+    """Pages are encoded once for all documents."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PRUNEBOARD_STORES", str(tmp_path_factory.mktemp("stores")))
         patch.setenv("MPLBACKEND", "agg")
@@ -45,7 +46,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.slow
 def test_the_example_notebook_runs_and_measures_the_method_of_its_cell(tmp_path: Path) -> None:
-    run(tmp_path)
+    run("new_method", tmp_path)
     (folder,) = (tmp_path / "runs").iterdir()
     found = harness.load_run(folder)
     assert found.failures == {}
@@ -53,15 +54,36 @@ def test_the_example_notebook_runs_and_measures_the_method_of_its_cell(tmp_path:
     assert found._run.methods["mine"]["summary"] == "Distance from the page's mean vector."
 
 
-def test_the_notebook_is_kept_without_outputs() -> None:
-    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+@pytest.mark.slow
+def test_pdfs_become_a_benchmark_and_methods_are_told_apart_on_it(tmp_path: Path) -> None:
+    run("my_pdfs", tmp_path)
+    found = harness.load_run(tmp_path / "runs" / "my_pages")
+    assert found.failures == {}
+    assert set(found.methods) == {"sap", "docpruner", "kmeans", "random"}
+    full = found.rows[0]
+    assert full["ndcg@5"] > 0.8  # the text encoder finds the pages of the manual, so there is something to lose
+    at_a_tenth = {row["method"]: row["retention"] for row in found.rows if row["budget"] == 0.1}
+    assert at_a_tenth["random"] < 100
+
+
+@pytest.mark.slow
+def test_a_run_is_read_from_its_folder(tmp_path: Path) -> None:
+    run("reading_a_run", tmp_path)
+    found = harness.load_run(tmp_path / "runs" / "reading")
+    assert set(found.methods) == {"sap", "kcenter", "random"}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs_and_run_by_a_test(path: Path) -> None:
+    assert f'run("{path.stem}", tmp_path)' in Path(__file__).read_text()
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     assert cells
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
 
 
 @pytest.mark.slow
 def test_the_examples_of_the_python_page_run_in_their_order(tmp_path: Path) -> None:
-    page = (NOTEBOOK.parents[1] / "docs" / "python.md").read_text()
+    page = (EXAMPLES.parent / "docs" / "python.md").read_text()
     blocks = [part.partition("```")[0] for part in page.split("```python\n")[1:]]
     assert len(blocks) == 6
     book = {"cells": [{"cell_type": "code", "source": block.splitlines(keepends=True)} for block in blocks]}

@@ -13,9 +13,11 @@ from transformers import AttentionMaskInterface
 from harness.backbones import attention_sums, probe, registry
 from harness.backbones.contract import Options
 from harness.backbones.probe import ATTENTION_NAME, ATTENTION_SIGNALS, Recorder
+from harness.verification import eager
 from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
+BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert"]
 TOLERANCE = 2e-5
 SIZES = [(200, 260), (300, 150), (120, 120)]
 
@@ -34,43 +36,17 @@ def eager_signals():
     """Signals by the textbook: every attention map held, padding rows left out, summed in float64."""
 
     def compute(backbone, inputs):
-        maps = {}
-        layers = [m for m in backbone.model.modules() if hasattr(m, "layer_idx") and hasattr(m, "num_key_value_groups")]
-        hooks = [
-            m.register_forward_hook(lambda m, _, out: maps.__setitem__(m.layer_idx, out[1].double())) for m in layers
-        ]
-        backbone.model.set_attn_implementation({"text_config": "eager"})
-        try:
-            with torch.inference_mode():
-                backbone.model(**inputs)
-        finally:
-            probe.attach(backbone.model)
-            for hook in hooks:
-                hook.remove()
-        assert sorted(maps) == list(range(backbone.card.layers))
-        visual, valid = backbone.processor.get_image_mask(inputs).bool(), inputs["attention_mask"].bool()
-        pages = []
-        for page in range(len(visual)):
-            v, rows, last = visual[page], valid[page], valid[page].nonzero().max()
-            stacked = torch.stack([maps[layer][page] for layer in sorted(maps)])  # [L, H, T, T]
-            pages.append(
-                {
-                    "indegree": stacked[:, :, v][..., v].sum(2).mean(1),
-                    "indegree_max": stacked[:, :, v][..., v].sum(2).amax(1),
-                    "all_to_visual": stacked[:, :, rows][..., v].sum(2).mean(1),
-                    "eos": stacked[:, :, last][..., v].mean(1),
-                }
-            )
-        return pages
+        visual, valid = backbone.visual_tokens(inputs), inputs["attention_mask"].bool()
+        return eager.eager_signals(backbone.model, inputs, visual, valid, backbone.attention_layers)
 
     return compute
 
 
 def captured_signals(backbone, inputs):
-    visual = backbone.processor.get_image_mask(inputs)
+    visual = backbone.visual_tokens(inputs)
     with torch.inference_mode(), probe.capturing(visual, inputs["attention_mask"]) as recorder:
         vectors = backbone.model(**inputs)
-    return recorder.signals(backbone.card.layers), vectors
+    return recorder.signals(backbone.attention_layers), vectors
 
 
 def worst_difference(got, expected):
@@ -184,7 +160,7 @@ def test_tiles_and_blocks_equal_dense_attention(heads_kv, pattern, scattered):
         query, key, value, 0.0, False, attn_mask=probe._additive(mask, torch.float32), scale=scale
     )
     recorder.record(0, query, key, scale=scale, mask=mask, causal=False, lse=lse)
-    (got,) = recorder.signals(1)
+    (got,) = recorder.signals(range(1))
 
     repeated = key.repeat_interleave(heads // kv, 1).double()
     logits = (query.double() @ repeated.transpose(2, 3) * scale).masked_fill(~mask, -math.inf)
@@ -201,7 +177,7 @@ def test_signals_stay_float32_under_bfloat16_weights():
     everything = torch.ones(1, tokens, dtype=torch.bool)
     recorder = Recorder(everything, everything)
     recorder.record(0, query, key, scale=0.25, mask=None, causal=False, lse=None)
-    (got,) = recorder.signals(1)
+    (got,) = recorder.signals(range(1))
     logits = query.double() @ key.double().transpose(2, 3) * 0.25
     assert got["indegree"].dtype == torch.float32
     torch.testing.assert_close(

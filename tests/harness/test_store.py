@@ -15,11 +15,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.backbones.contract import EncodedPage
-from harness.store.format import MANIFEST, StoreError, read_manifest, store_key
-from harness.store.lock import FolderLock
+from harness.store.encoded_page import EncodedPage
+from harness.store.format import MANIFEST, StoreError, store_key
 from harness.store.reader import Store
+from harness.store.sidecar import read_manifest
 from harness.store.writer import StoreWriter
+from pruners.core.errors import PruneBoardError
 
 IDENTITY = {"backbone": {"name": "numbers"}, "benchmark": {"name": "made up"}}
 
@@ -102,8 +103,9 @@ def test_leftovers_of_a_killed_write_disappear(tmp_path):
     write_store(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         write_store(tmp_path / "broken", stop_after=5)
-    (tmp_path / "broken" / ".pages-00001.safetensors.tmp").write_bytes(b"half a shard")
-    (tmp_path / "broken" / "pages-00001.safetensors").write_bytes(b"renamed, but never committed to the manifest")
+    for name in (".pages-00001.safetensors.there-17.tmp", ".pages-00001.json.there-17.tmp", ".manifest.json.x-1.tmp"):
+        (tmp_path / "broken" / name).write_bytes(b"half a shard")
+    (tmp_path / "broken" / "pages-00001.safetensors").write_bytes(b"renamed, but its sidecar was never written")
     write_store(tmp_path / "broken")
     assert content(tmp_path / "broken") == content(tmp_path / "whole")
 
@@ -227,7 +229,7 @@ def test_disk_full_keeps_what_was_done(tmp_path):
                 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
                 wide = {"indegree": torch.ones(4, 600), "ink": torch.ones(1, 600)}
                 writer.add("b", EncodedPage(torch.ones(600, 8), signals=wide))
-        except StoreError as error:
+        except PruneBoardError as error:
             status = (
                 0
                 if "no room for pages-00001.safetensors (pages 'b' to 'b'" in str(error) and "kept" in str(error)
@@ -236,7 +238,8 @@ def test_disk_full_keeps_what_was_done(tmp_path):
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [MANIFEST, "pages-00000.safetensors"]
+    left = sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock")
+    assert left == [MANIFEST, "pages-00000.json", "pages-00000.safetensors"]
     assert list(read_manifest(tmp_path).shards) == [0]
 
 
@@ -269,19 +272,18 @@ def test_opening_reads_no_vectors(tmp_path):
 
 def test_a_forked_process_does_not_keep_its_parents_lock(tmp_path: Path) -> None:
     """Workers of a run that was killed may live a moment longer; the run that follows must not wait for them."""
-    lock = FolderLock(tmp_path)
-    lock.acquire()
-    with pytest.raises(StoreError, match="another process is writing"):
-        FolderLock(tmp_path).acquire()
-    told, tell = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(tell, b"here")
-        signal.pause()
-    os.read(told, 4)
-    try:
-        lock.release()  # as the kernel does for a process that was killed
-        FolderLock(tmp_path).acquire()
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+    with StoreWriter(tmp_path, IDENTITY, ["page 0"]) as writer:
+        told, tell = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(tell, b"here")
+            signal.pause()
+        os.read(told, 4)
+        try:
+            assert writer._lock is not None
+            os.close(writer._lock._context.lock_file_fd)  # as the kernel does for a process that was killed
+            StoreWriter(tmp_path, IDENTITY, ["page 0"]).__enter__().__exit__(None, None, None)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        writer._lock = None

@@ -3,11 +3,10 @@
 import multiprocessing
 import os
 import time
-from pathlib import Path
 
 import pytest
 
-from harness.workers import beside, spread
+from harness.workers import spread
 
 pytestmark = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="work is not spread here")
 
@@ -40,23 +39,3 @@ def test_workers_do_not_run_ahead_of_whoever_takes_the_results() -> None:
             next(results)
         time.sleep(1)  # time enough for all thousand
     assert 10 <= done.value < 200, "of a thousand"
-
-
-def test_work_beside_is_done_in_another_process_and_can_be_waited_for(tmp_path: Path) -> None:
-    with beside(lambda: (time.sleep(0.3), (tmp_path / "done").write_text(str(os.getpid())))) as done:
-        assert not done(0)
-        assert done(None)
-    assert int((tmp_path / "done").read_text()) != os.getpid()
-
-
-def test_work_beside_ends_with_its_block(tmp_path: Path) -> None:
-    def work() -> None:
-        (tmp_path / "begun").touch()
-        time.sleep(1)
-        (tmp_path / "done").touch()
-
-    with beside(work):
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.01)
-    time.sleep(1.2)
-    assert not (tmp_path / "done").exists()

@@ -25,7 +25,16 @@ CORPUS = [
 QWEN_SPECIAL = ["endoftext", "im_start", "im_end", "vision_start", "vision_end", "image_pad", "video_pad"]
 
 
-def trained_tokenizer(special: list[str], *, pad: str, bos: str | None = None, eos: str | None = None, side: str):
+def trained_tokenizer(
+    special: list[str],
+    *,
+    pad: str,
+    bos: str | None = None,
+    eos: str | None = None,
+    side: str,
+    named: dict | None = None,
+):
+    """`named` are special tokens that a processor asks for by name."""
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
@@ -37,7 +46,12 @@ def trained_tokenizer(special: list[str], *, pad: str, bos: str | None = None, e
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token=pad, bos_token=bos, eos_token=eos, padding_side=side
+        tokenizer_object=tokenizer,
+        pad_token=pad,
+        bos_token=bos,
+        eos_token=eos,
+        padding_side=side,
+        extra_special_tokens=named or {},
     )
 
 
@@ -55,10 +69,10 @@ def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
 
 
 def save_colpali(folder: Path, *, seed: int = 0, image_size: int = 56, dim: int = 128) -> Path:
-    from colpali_engine.models import ColPaliProcessor
+    from colpali_engine.models import ColPali, ColPaliProcessor
     from transformers import GemmaConfig, PaliGemmaConfig, SiglipImageProcessor, SiglipVisionConfig
 
-    from harness.backbones.colpali import _colpali_class
+    from harness.backbones.base import _of_dim
 
     patch = 14
     tokens = (image_size // patch) ** 2
@@ -92,9 +106,7 @@ def save_colpali(folder: Path, *, seed: int = 0, image_size: int = 56, dim: int 
         projection_dim=32,
         image_token_index=processor.image_token_id,
     )
-    if dim != 128:
-        config.embedding_dim = dim
-    model = randomise(_colpali_class()(config), seed)
+    model = randomise(_of_dim(ColPali, "custom_text_proj.weight", dim)(config), seed)
     _save(model, folder)
     processor.save_pretrained(folder)
     return folder
@@ -175,9 +187,9 @@ def save_colqwen25(folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
-def save_colidefics3(folder: Path, *, seed: int = 0) -> Path:
-    from colpali_engine.models import ColIdefics3, ColIdefics3Processor
-    from transformers import Idefics3Config, Idefics3ImageProcessor
+def idefics_processor(processor_class):
+    """A processor that cuts pages into tiles; sizes of a tile and a patch, and how many patches a side make a token."""
+    from transformers import Idefics3ImageProcessor
 
     tiles = [f"<row_{row + 1}_col_{col + 1}>" for row in range(6) for col in range(6)]
     tokenizer = trained_tokenizer(
@@ -189,7 +201,16 @@ def save_colidefics3(folder: Path, *, seed: int = 0) -> Path:
     tile, patch, merged = 56, 14, 2
     per_tile = (tile // patch // merged) ** 2
     images = Idefics3ImageProcessor(size={"longest_edge": 3 * tile}, max_image_size={"longest_edge": tile})
-    processor = ColIdefics3Processor(image_processor=images, tokenizer=tokenizer, image_seq_len=per_tile)
+    processor = processor_class(image_processor=images, tokenizer=tokenizer, image_seq_len=per_tile)
+    return processor, tile, patch, merged
+
+
+def save_colidefics3(folder: Path, *, seed: int = 0) -> Path:
+    from colpali_engine.models import ColIdefics3, ColIdefics3Processor
+    from transformers import Idefics3Config
+
+    processor, tile, patch, merged = idefics_processor(ColIdefics3Processor)
+    tokenizer = processor.tokenizer
     vision = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = Idefics3Config(
         vision_config={**vision, "image_size": tile, "patch_size": patch},

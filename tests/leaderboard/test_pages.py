@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.submissions.entry import CheckedSubmission
-from harness.submissions.rows import scores_of
+from harness.submissions.tables import scores_of
+from harness.submissions.validation import CheckedSubmission
 from leaderboard import compare, heat, words
 from leaderboard.backbones import layer_curve
 from leaderboard.gather import Gathered

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.submissions.entry import FOLDER
+from harness.submissions.folder import FOLDER
 from leaderboard.gather import gather
 from leaderboard.headline import area, weights
 from leaderboard.rows import expected_languages, make_row, part_of

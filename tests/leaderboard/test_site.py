@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from harness.submissions.entry import FOLDER
+from harness.submissions.folder import FOLDER
 from leaderboard.gather import Gathered, gather
 from leaderboard.site import SiteError, build, write_inside
 from tests.leaderboard import synthetic

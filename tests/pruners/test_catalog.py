@@ -12,7 +12,6 @@ from pruners import Window, catalogue, check_contract, parse, resolve
 from pruners.core import plugins
 from pruners.core.catalog import formula, kind, words
 from pruners.core.errors import CatalogError
-from pruners.sap import with_window
 from tests.new_environment import install, new_environment
 
 TEN_LINES = '''\
@@ -50,7 +49,7 @@ def test_the_examples_of_the_docs_keep_the_contract_and_take_the_backbones_windo
     text = (Path(__file__).parents[2] / "docs" / "pruners.md").read_text()
     path = tmp_path / "examples.py"
     path.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
-    examples = [with_window(pruner, Window(1, 3)) for pruner in resolve([str(path)])]
+    examples = [pruner.with_window(Window(1, 3)) for pruner in resolve([str(path)])]
     assert [str(example) for example in examples] == ["loud", "chunks", "windowed_eos(layers=1-2)"]
     for example in examples:
         check_contract(example)

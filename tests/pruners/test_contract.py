@@ -159,8 +159,8 @@ def test_a_composition_lets_its_parts_learn_and_stays_as_it_is_otherwise() -> No
         second: Pruner
         weight: float = 0.5
 
-        def prune(self, page: Page, budgets: Sequence[float], given: PruneContext) -> Subset | Merged:
-            return self.first.prune(page, budgets, given)
+        def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset | Merged:
+            return self.first.prune(page, budgets, context)
 
     pages = [synthetic_page(8, 6, seed=seed) for seed in range(4)]
     untrained = BothOf(parse("adaptive(eos)"), parse("ink"), weight=0.25)

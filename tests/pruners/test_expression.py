@@ -1,6 +1,7 @@
 """The text form of a pruner: it reads back as written, and errors point at the character."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -58,6 +59,7 @@ def test_text_has_one_canonical_form(text: str, canonical: str) -> None:
         ("docpruner(z=-0.5|0|none)", ["docpruner(z=-0.5)", "docpruner(z=0.0)", "docpruner"]),
         ("sap(layers=2|11-14|all)", ["sap(layers=2)", "sap(layers=11-14)", "sap(layers=all)"]),
         ("sap(2|3)", ["sap(layers=2)", "sap(layers=3)"]),
+        ("sap(layers=2)|eos", ["sap(layers=2)", "eos"]),
         ("adaptive(eos|ink)", ["adaptive(eos)", "adaptive(ink)"]),
         ("merge(sap(layers=1|2), how=ward|absorb)", [
             *("merge(sap(layers=1))", "merge(sap(layers=1), how=absorb)"),
@@ -74,9 +76,8 @@ def test_a_grid_is_a_pruner_for_each_value_and_several_multiply(text: str, prune
 @pytest.mark.parametrize(
     ("text", "character", "complaint"),
     [
-        ("sap(layers=11-14", 17, "expected a comma or a closing bracket"),
-        ("sap(layers=)", 12, "expected a value"),
-        ("sap(layers=11-14))", 18, "expected nothing more"),
+        ("sap(layers=11-14", 4, "never closed"),
+        ("sap(layers=11-14))", 18, "unmatched"),
         ("sap(layer=11-14)", 5, "no parameter 'layer'; did you mean layers"),
         ("sap(layers=14-11)", 12, "start < stop"),
         ("sap(layers=x)", 12, "not a window"),
@@ -100,20 +101,51 @@ def test_a_grid_is_a_pruner_for_each_value_and_several_multiply(text: str, prune
         ("__import__('os')", 1, "no pruner '__import__'"),
         ("tome(rate=0.1|0.9)", 1, "at most 0.5"),
         ("sap(layers=1|x)", 14, "not a window"),
-        ("sap(layers=1|)", 14, "expected a value"),
-        ("sap|eos", 4, "expected nothing more"),
-        ("sap;eos", 4, "cannot start"),
-        ("(sap)", 1, "expected the name of a pruner"),
-        ("sap(layers=11-14)[0]", 18, "cannot start"),
+        ("sap(layers=1|)", 14, r"write a pruner as name or name\(param=value\)"),
+        ("sap(layers=1+1)", 12, "expected layers such as 11-14 or none"),
+        ("sap;eos", 4, "write a pruner as name"),
+        ("sap, eos", 1, "expected the name of a pruner"),
+        ("sap(layers=11-14)[0]", 1, "expected the name of a pruner"),
+        ("sap(layers=11-14)(3)", 1, "expected the name of a pruner"),
+        ("sap(**eos)", 7, "not a window"),
+        ("  adaptive(\n eos, z='ä', clop=1)", 21, "expected a number or none"),
+        ("adaptive(eos, z='ä' , clip='ö')", 17, "expected a number or none"),
+        ("merge(sap, how='ä', factor=ö)", 16, "expected ward or absorb"),
     ],
 )
 def test_an_error_points_at_the_character(text: str, character: int, complaint: str) -> None:
     with pytest.raises(ExpressionError, match=complaint) as caught:
         parse(text)
-    message, shown, caret = str(caught.value).rsplit("\n", 2)
+    message, *shown, caret = str(caught.value).split("\n")
     assert f"at character {character}:" in message
-    assert shown == f"  {text}"
+    assert "\n".join(shown) == f"  {text}"
     assert caret.index("^") - 2 == character - 1
+
+
+LABELLED = '''
+from pruners import scorer
+
+
+@scorer("labelled")
+def labelled(page, label: str = "-"):
+    """Scores with a label.
+
+    Formula:
+        s_{j} = e_{j1}
+    """
+    return page.vectors[:, 0]
+'''
+
+
+def test_any_text_is_read_as_it_is_written_and_takes_its_place_in_characters(tmp_path: Path) -> None:
+    (tmp_path / "labelled.py").write_text(LABELLED)
+    file = f"{tmp_path}/labelled.py"
+    for label in ["it's", 'say "it\'s"', r"C:\temp", "two words", "true", "lambda", "ärger", ""]:
+        (pruner,) = resolve([f"{file}({label!r})"])
+        assert pruner.fields() == {"label": label}
+        assert resolve([f"{file}:{pruner}"]) == [pruner]
+    with pytest.raises(ExpressionError, match="at character 23: labelled has no parameter 'lable'; did you mean label"):
+        resolve([f"{file}:labelled(label='äöü', lable=2)"])
 
 
 def test_learned_state_is_neither_written_nor_readable() -> None:

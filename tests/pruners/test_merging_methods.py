@@ -13,8 +13,9 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from pruners import Page, PrunerError, parse, prune, synthetic_page, unit
-from pruners.core import trees
-from pruners.kmeans import TOLERANCE, lloyd, seed_centres
+from pruners.kernels import trees
+from pruners.kernels.kmeans import lloyd, seed_centres
+from pruners.kmeans import TOLERANCE
 
 
 def vectors(text: str, page: Page, budget: float) -> torch.Tensor:
@@ -239,13 +240,3 @@ def test_a_mean_without_direction_is_named_not_hidden() -> None:
     opposite = Page("opposite", torch.tensor([[1.0, 0], [-1, 0]]), (2, 1))
     with pytest.raises(PrunerError, match=r"'row_pool', page 'opposite', budget 0\.5: vector 0 has norm 0; expected 1"):
         vectors("row_pool", opposite, 0.5)
-
-
-@pytest.mark.parametrize("rule", [trees.WARD, trees.AVERAGE])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_distances_that_are_not_finite_are_refused(rule: int, bad: float) -> None:
-    """A chain of nearest neighbours would never end."""
-    with pytest.raises(ValueError, match="not finite"):
-        trees.merge_sequence(np.full((4, 4), bad), rule)
-    with pytest.raises(ValueError, match="not finite"):
-        trees.merge_sequence(np.where(np.eye(5)[::-1] > 0, bad, 1.0), rule)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pruners import SIGNALS, Page, Pruner, PrunerError, Subset, Window, catalogue, keep_count, parse, prune, unit
-from pruners.sap import with_window
 
 BUDGETS = (1e-6, 0.05, 0.10, 0.20, 1.0)
 NEED_A_PART = {"adaptive": "adaptive(eos)", "merge": "merge(sap)"}
@@ -22,7 +21,7 @@ DIM = 16
 def ready(text: str) -> Pruner:
     """The method with a window and calibrated, as an evaluation would run it."""
     calibration = [make(300 + i, "usual", i) for i in range(4)]
-    return with_window(parse(text), Window(1, 3)).calibrate(calibration, BUDGETS)
+    return parse(text).with_window(Window(1, 3)).calibrate(calibration, BUDGETS)
 
 
 def make(n: int, kind: str, seed: int) -> Page:

@@ -14,7 +14,6 @@ import torch
 from pruners import PruneBoardError, Window, catalogue, parse, prune, resolve, synthetic_page
 from pruners.core.plugins import code_of, load_file
 from pruners.core.source import fingerprint, with_imports
-from pruners.sap import with_window
 
 SCORER = """
 from pruners import scorer
@@ -76,7 +75,7 @@ def test_a_file_brings_what_it_imports_from_its_own_folder(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", [name for name in catalogue() if name not in ("adaptive", "merge")])
 def test_every_method_pickles_with_what_it_learned(name: str) -> None:
     pages = [synthetic_page(16, 12, seed=seed) for seed in range(2)]
-    method = with_window(parse(name), Window(0, None)).calibrate(pages, [0.2])
+    method = parse(name).with_window(Window(0, None)).calibrate(pages, [0.2])
     other = pickle.loads(pickle.dumps(method))
     assert str(other) == str(method)
     assert type(other) is type(method)

@@ -78,10 +78,8 @@ def test_sap_without_a_window_says_how_to_give_one(page: Page) -> None:
 
 
 def test_with_window_reaches_every_open_window_and_no_other() -> None:
-    from pruners.sap import with_window
-
     bound = {
-        text: str(with_window(parse(text), Window(2, 5)))
+        text: str(parse(text).with_window(Window(2, 5)))
         for text in ["sap", "sap(layers=1)", "merge(adaptive(sap))", "attn_fps(by=sap_max)", "sap_adaptive", "eos"]
     }
     assert bound == {
@@ -154,27 +152,10 @@ def test_greedy_order_equals_a_plain_loop() -> None:
     assert order("attn_fps", page) == picked
 
 
-def test_voronoi_equals_a_plain_loop() -> None:
-    from pruners.voronoi import removal_order
-
-    similarity = np.random.default_rng(0).standard_normal((60, 14)).astype(np.float32)
-    alive, expected = list(range(14)), []
-    while len(alive) > 1:
-        cost = dict.fromkeys(alive, 0.0)
-        for row in np.concatenate([similarity, -similarity]).astype(np.float64):  # directions and their opposites
-            second, best = sorted(alive, key=lambda j: row[j])[-2:]
-            cost[best] += row[best] - row[second]
-        gone = min(alive, key=lambda j: (cost[j], -j))
-        alive.remove(gone)
-        expected.append(gone)
-    assert removal_order(similarity).tolist() == expected + alive
-    assert removal_order(np.zeros((5, 4), np.float32)).tolist() == [3, 2, 1, 0], "ties favour low indices"
-
-
 @pytest.mark.parametrize("vectors", [1, 2, 3])
 def test_voronoi_stays_within_its_arrays_on_the_shortest_pages(vectors: int) -> None:
     """Interpreted, because compiled code does not say that it left an array."""
-    from pruners.voronoi import _keys, _removal_order
+    from pruners.kernels.voronoi import _keys, _removal_order
 
     keys = _keys(np.random.default_rng(0).standard_normal((5, vectors), np.float32).view(np.int32))
     assert sorted(_removal_order.py_func(keys)) == list(range(vectors))

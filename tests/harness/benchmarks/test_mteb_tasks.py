@@ -126,7 +126,7 @@ def test_languages_with_pages_of_their_own_are_data_sets_of_one_task(layouts, tm
     task.dataset["german"]["test"]["corpus"] = Dataset.from_list(changed, features=german.features)
     several, alone = from_task(task)
     assert (several.name, alone.name) == ("LocalV2/french+spanish+english", "LocalV2/german")
-    assert several.mteb_task == alone.task == "LocalV2"
+    assert several.mteb_task == alone.mteb_task == "LocalV2"
     assert (len(several.queries), len(alone.queries)) == (24, 8)
 
 

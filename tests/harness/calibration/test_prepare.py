@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.evaluation.methods import Method, choose_methods, learning, prepare
+from harness.evaluation.methods import Method, choose_methods, prepare
 from pruners import Page, Scorer, Window, learned, scorer, synthetic_page
 from pruners.hpc import Hpc
 
@@ -16,10 +16,7 @@ PAGES = [synthetic_page(16, 16, seed=seed) for seed in range(3)]
 def test_other_processes_learn_the_same() -> None:
     chosen = choose_methods(["sap_adaptive", "hpc(codes=16)", "eos", "docpruner", "hpc(codes=2000)"], None)
     here = prepare(chosen, Window(1, 3), PAGES, BUDGETS)
-    with learning(chosen, PAGES, BUDGETS, workers=2) as learned:
-        found = learned()
-    assert sorted(found) == ["docpruner", "hpc(codes=16)", "hpc(codes=2000)"], "sap_adaptive waits for a window"
-    there = prepare(chosen, Window(1, 3), PAGES, BUDGETS, found)
+    there = prepare(chosen, Window(1, 3), PAGES, BUDGETS, workers=2)
     assert [m.text for m in here] == [m.text for m in there] == [m.text for m in chosen]
     assert [m.failure for m in here] == [m.failure for m in there]
     assert "learns 2000 codes" in str(there[4].failure)
@@ -49,5 +46,4 @@ class WhereItLearned(Scorer):
 def test_a_method_of_a_users_own_learns_here() -> None:
     """Its state may be anything, also what cannot be sent between processes."""
     methods = [Method("own", WhereItLearned(), 1), *choose_methods(["docpruner", "hpc(codes=16)"], None)]
-    with learning(methods, PAGES, BUDGETS, workers=2) as learned:
-        assert prepare(methods, None, PAGES, BUDGETS, learned())[0].pruner.process == os.getpid()
+    assert prepare(methods, None, PAGES, BUDGETS, workers=2)[0].pruner.process == os.getpid()

@@ -20,7 +20,6 @@ from harness.encode import default_root
 from harness.store.reader import Store
 from pruners import PruneBoardError, Window, adaptive, eos, kmeans, parse, prune, scorer
 from pruners.core.apply import calibrate
-from pruners.sap import with_window
 
 BUDGETS = (0.1, 0.3)
 LEARNERS = ("docpruner", "sap_adaptive", "hpc(codes=8)", "prune_then_merge")
@@ -162,7 +161,7 @@ def test_a_restored_method_prunes_as_in_the_run(results: harness.Results, toy, t
     record = json.loads((results.folder / "calibration.json").read_text())
     pages = [stores["calibration"].page(i) for i in draw(range(len(stores["calibration"])), 128, 42)]
     named = {"mine": mine(), "adaptive(mine)": adaptive(mine())}
-    open_window = with_window(named.get(text) or parse(text), Window.parse(record["window"]["window"]))
+    open_window = (named.get(text) or parse(text)).with_window(Window.parse(record["window"]["window"]))
     by_hand = calibrate(open_window, pages, BUDGETS)
     for page in stores["plain"].pages():
         for budget in BUDGETS:

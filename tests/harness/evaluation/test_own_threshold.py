@@ -131,3 +131,77 @@ def test_when_a_native_method_fails_its_partner_says_why_it_has_no_ratio(toy, tm
     assert set(result.failures) == {"crashing", "adaptive(crashing, z=1.0)", "ink @ adaptive(crashing, z=1.0)"}
     assert "failed, so there is no ratio" in result.failures["ink @ adaptive(crashing, z=1.0)"]
     assert {row["method"] for row in result.rows} == {"full", "eos"}
+
+
+OF_MY_OWN = '''
+"""A method that is adaptive in its own way: it keeps what has more attention than a part of the page's highest."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from pruners import Pruner, Subset, Window, learned, pruner
+from pruners.eos import eos
+
+
+@pruner("peaks", output="subset", budget="adaptive", needs=("eos",))
+@dataclass(frozen=True)
+class Peaks(Pruner):
+    """Keep patches with more than a part of the highest attention.
+
+    Formula:
+        keep a_{j} > t·max a
+    """
+
+    part: float | None = None
+    layers: Window | None = None
+    parts_by_budget: dict[float, float] | None = learned()
+
+    @property
+    def own_threshold(self):
+        return self.part is not None
+
+    @property
+    def needs_calibration(self):
+        return self.part is None
+
+    @property
+    def partner(self):
+        return eos() if self.part is not None else None
+
+    @property
+    def learned_thresholds(self):
+        return self.parts_by_budget or {}
+
+    def _shares(self, page):
+        attention = self.layers.mean(page.signals["eos"]).double().numpy()
+        return attention / attention.max()
+
+    def calibrate(self, pages, budgets):
+        if self.part is not None:
+            return self
+        shares = np.concatenate([self._shares(page) for page in pages])
+        found = np.quantile(shares, [1 - budget for budget in budgets])
+        return self.replace(parts_by_budget=dict(zip(budgets, found.tolist())))
+
+    def prune(self, page, budgets, context):
+        shares = self._shares(page)
+        limits = [self.part if self.part is not None else self.parts_by_budget[budget] for budget in budgets]
+        return Subset(np.argsort(-shares, kind="stable"), tuple(max(1, int((shares > t).sum())) for t in limits))
+'''
+
+
+def test_a_users_method_that_is_adaptive_in_its_own_way_is_treated_as_docpruner_is(toy, tmp_path: Path) -> None:
+    """The harness asks what it needs to know of a method; it knows no class and no field of it."""
+    file = tmp_path / "peaks.py"
+    file.write_text(OF_MY_OWN)
+    pruners = (f"{file}:peaks(part=0.5)", f"{file}:peaks", "docpruner")
+    found = run(toy, tmp_path / "run", pruners=pruners, budgets=(0.2,), window="0-1", calibration=toy.calibration)
+    assert found.failures == {}
+    native = "peaks(part=0.5)"
+    rows = [(row["method"], row["partner_of"]) for row in found.rows if "own_threshold" in row]
+    assert rows == [(native, None), (f"eos @ {native}", native)]
+    own = cell(found, "plain", native)
+    assert own["budget"] == own["realised"] == cell(found, "plain", f"eos @ {native}")["budget"]
+    record = json.loads((found.run.folder / "calibration.json").read_text())
+    assert list(record["thresholds"]) == ["peaks", "docpruner"], "the one whose threshold is given learned none"
+    assert record["window"]["window"] == "0-1"

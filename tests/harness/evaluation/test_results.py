@@ -9,18 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.results import DataSetEvaluator, Result
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import DataSetScores, Job, PageScores, gather
+from harness.evaluation.scores import PageScores
 from harness.evaluation.summary import summarise
-from harness.scoring.queries import tile_queries
-from harness.store.reader import Store
-from harness.store.writer import StoreWriter
+from harness.evaluation.tally import PageFacts, Tally
+from harness.metrics.ranking import Evaluator
 from pruners import parse
 
 BUDGETS = (0.1, 0.2)
@@ -51,13 +48,22 @@ def method(text: str, trials: int = 1) -> Method:
     return Method(text, parse(text), trials)
 
 
-def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> DataSetScores:
+def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> Tally:
+    """A tally of both pages, as if they had been pruned and scored."""
+    evaluate, only = evaluator().evaluate, method(text, len(cells))
+    tables = np.concatenate([FULL_SCORES[None], cells.reshape(-1, 2, 2)])
+    counts, known = evaluate.count(tables)
     bits = (kept.sum(-1) + PROMPT) * DIM * BITS
-    return DataSetScores(FULL_SCORES, np.array([10, 30]), PROMPT, {text: cells}, {text: kept}, {text: bits})
+    facts = PageFacts(np.arange(2), kept.reshape(-1, 2), bits.ravel(), np.zeros(1), np.array([10, 30]), PROMPT, {})
+    found = Tally.begin([only], BUDGETS, evaluate)
+    found.known[:] = known
+    found.counts.add(counts)
+    found.add(facts)
+    return found
 
 
 def result(text: str, cells: np.ndarray, kept: np.ndarray, name: str = "by hand") -> Result:
-    return evaluator(name).method(method(text, len(cells)), BUDGETS, scored(text, cells, kept))
+    return evaluator(name).method(method(text, len(cells)), scored(text, cells, kept))
 
 
 def test_the_summary_of_several_trials_is_their_mean() -> None:
@@ -171,32 +177,24 @@ def test_a_row_drifts_by_its_mean_and_counts_the_data_sets_that_do(
     assert (row["drift"], row["drifting_data_sets"]) == (drift, data_sets)
 
 
-def test_scores_and_times_of_pages_become_those_of_methods(tmp_path: Path) -> None:
-    """Three pages, two trials of one method and one of another. Every score tells its cell, query and page."""
-    with StoreWriter(tmp_path, {"made": "up"}, ["a", "b", "c"]) as writer:
-        for page in writer.wanted():
-            writer.add(page, EncodedPage(torch.ones(4, 2)))
-        writer.add_queries(["q1", "q2"], [torch.ones(1, 2)] * 2)
-    methods = (method("random", 2), method("eos"))
-    job = Job(Store(tmp_path), methods, BUDGETS, 42, tile_queries([torch.ones(1, 2)] * 2), {})
+def test_facts_of_pages_become_those_of_methods() -> None:
+    """Three pages in two portions, two trials of one method and one of another."""
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    found = Tally.begin([method("random", 2), method("eos")], BUDGETS, Evaluator(qrels, ["q1", "q2"], ["a", "b", "c"]))
     pages = []
     for page, seconds in enumerate([(0.3, 0.02), (0.5, 0.04), (0.4, 0.06)]):
-        scores = np.array([[100 * cell + 10 * query + page for query in range(2)] for cell in range(7)], np.float32)
         kept = 10 * np.arange(6) + page
-        pages.append(PageScores(scores, kept, 32 * kept, np.array(seconds), {}, 4, 1))
-    done: list[int] = []
-    found = gather(job, iter(pages), done.append)
-    assert done == [1, 1, 1]
-    assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2), "eos": pytest.approx(120 / 3)}
+        failures = {"eos": f"page {page}"} if page else {}
+        pages.append(
+            PageScores(np.zeros((7, 2), np.float32), kept, 32 * kept, np.array(seconds), failures, 4 + page, 1)
+        )
+    found.add(PageFacts.of([2, 0], [pages[2], pages[0]]))
+    found.add(PageFacts.of([1], [pages[1]]))
+    assert found.failures == {"eos": "page 2"}, "the first reason stays"
+    assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2)}
     assert found.prompt_vectors == 3
-    assert found.full_vectors.tolist() == [4, 4, 4]
-    assert found.full.tolist() == [[0, 1, 2], [10, 11, 12]]
-    cell = 0
-    for text, trials in (("random", 2), ("eos", 1)):
-        for trial in range(trials):
-            for budget in range(2):
-                expected = [[100 * (cell + 1) + 10 * query + page for page in range(3)] for query in range(2)]
-                assert found.by_method[text][trial, budget].tolist() == expected
-                assert found.vectors[text][trial, budget].tolist() == [10 * cell, 10 * cell + 1, 10 * cell + 2]
-                assert found.bits[text][trial, budget] == 32 * (30 * cell + 3)
-                cell += 1
+    assert found.full_vectors.tolist() == [4, 5, 6]
+    for text, cells in (("random", [[0, 1], [2, 3]]), ("eos", [[4, 5]])):
+        assert (found.cells(method(text)) - 1).tolist() == cells
+    assert found.vectors.tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
+    assert found.bits.tolist() == [32 * (30 * cell + 3) for cell in range(6)]

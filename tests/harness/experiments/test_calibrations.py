@@ -45,13 +45,13 @@ def test_agreement_is_counted_of_snapped_windows_and_of_layers(toy_world):
 def test_a_draw_of_the_training_corpus_is_that_of_colpali_train_by_the_same_seed(toy_world, tmp_path: Path):
     """Each window is that of a calibration on `colpali_train(N, seed)`; N may be larger than the default set's 500."""
     folder = write_training_corpus(tmp_path / "corpus", rows=140)
-    lab = lab_of(toy_world, calibration=f"colpali-train(path={folder})", sizes=(10, 60, 105, 1000), seeds=2)
-    found = calibration_robustness(lab)
+    workbench = lab_of(toy_world, calibration=f"colpali-train(path={folder})", sizes=(10, 60, 105, 1000), seeds=2)
+    found = calibration_robustness(workbench)
     rows = [row for row in found.rows if row["distribution"] == "colpali-train"]
     assert {(row["pairs"], row["pool"]) for row in rows} == {(10, 105), (60, 105)}
     for row in rows:
         data_set = colpali_train(folder, pairs=row["pairs"], seed=row["seed"])
-        store = encode(lab.backbone, data_set, lab.stores, progress=quiet)
-        by_hand = sr_guided(data_set, store, lab.backbone, pairs=1000, progress=quiet)
+        store = encode(workbench.backbone, data_set, workbench.stores, progress=quiet)
+        by_hand = sr_guided(data_set, store, workbench.backbone, pairs=1000, progress=quiet)
         assert (row["window"], row["l_star"]) == (by_hand.window, by_hand.boundary)
     assert any("colpali-train has 105 pairs: N = 105, 1000 left out" in note for note in found.notes)

@@ -26,7 +26,7 @@ V2 = ("Vidore2ESGReports", "Vidore2EconomicsReports", "Vidore2BioMedicalLectures
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+def workbench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     return colpali_on(V2, tmp_path_factory.mktemp("colpali"))
 
 
@@ -45,8 +45,8 @@ def colpali_on(names: Sequence[str], folder: Path) -> Workbench:
     return Workbench(settings, folder / "stores", folder / "out", 1, quiet)
 
 
-def rows_of(lab: Workbench, name: str) -> list[dict]:
-    (done,) = run_experiments(lab, [find(name)], again=True)
+def rows_of(workbench: Workbench, name: str) -> list[dict]:
+    (done,) = run_experiments(workbench, [find(name)], again=True)
     assert done.outcome is not None
     return [dict(row) for row in done.outcome.rows]
 
@@ -57,8 +57,8 @@ def only(rows: list[dict], **wanted) -> dict:
 
 
 @pytest.mark.slow
-def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(lab: Workbench) -> None:
-    rows = rows_of(lab, "main-table")
+def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(workbench: Workbench) -> None:
+    rows = rows_of(workbench, "main-table")
     average = only(rows, data_set="average", method="sap", budget=0.1)
     assert average["paper"] == 90.38
     assert average["difference"] == pytest.approx(average["retention"] - 90.38)
@@ -89,17 +89,17 @@ def test_the_main_table_has_the_papers_cells_and_averages_beside_ours(lab: Workb
         ("storage-retrieval", {"engine": "torch, exact", "budget": 0.1}, {"paper_v100_size_mib": 74.9}),
     ],
 )
-def test_printed_figures_stand_beside_ours(lab: Workbench, name: str, where: dict, printed: dict) -> None:
-    row = only(rows_of(lab, name), **where)
+def test_printed_figures_stand_beside_ours(workbench: Workbench, name: str, where: dict, printed: dict) -> None:
+    row = only(rows_of(workbench, name), **where)
     assert {key: row[key] for key in printed} == printed
     assert "difference" in row or name in ("trained-comparison", "storage-retrieval")
 
 
 @pytest.mark.slow
 def test_one_backbones_correlation_is_not_compared_with_that_of_all_of_them(tmp_path: Path) -> None:
-    lab = colpali_on(("VidoreArxivQA", V2[0]), tmp_path)
-    assert set(lab.groups) == {"vidore-v1", "vidore-v2"}, "what the paper's r is over, but for two more backbones"
-    (done,) = run_experiments(lab, [find("sr-ndcg")], again=True)
+    workbench = colpali_on(("VidoreArxivQA", V2[0]), tmp_path)
+    assert set(workbench.groups) == {"vidore-v1", "vidore-v2"}, "what the paper's r is over, but for two more backbones"
+    (done,) = run_experiments(workbench, [find("sr-ndcg")], again=True)
     assert done.outcome is not None
     assert not [fact for fact in done.outcome.facts if "difference" in fact or fact.startswith("paper")]
     points = [row for row in done.outcome.rows if row["in_paper"]]
@@ -142,8 +142,8 @@ def test_both_means_of_the_base_probe_are_compared(attention: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_window_is_compared_with_the_papers(lab: Workbench) -> None:
-    (done,) = run_experiments(lab, [find("layer-curve")], again=True)
+def test_the_window_is_compared_with_the_papers(workbench: Workbench) -> None:
+    (done,) = run_experiments(workbench, [find("layer-curve")], again=True)
     assert done.outcome is not None
     assert done.outcome.facts["paper"] == {"l_star": 15, "window": "11-14", "snap": "60-80"}
     assert done.outcome.facts["same_window_as_paper"] == (done.outcome.facts["window"] == "11-14")

@@ -40,8 +40,8 @@ def toy_lab(toy_world) -> Workbench:
     return lab_of(toy_world, lambdas=(0.0, 1.0))
 
 
-def outcome(lab: Workbench, name: str):
-    (done,) = run_experiments(lab, [find(name)], again=True)
+def outcome(workbench: Workbench, name: str):
+    (done,) = run_experiments(workbench, [find(name)], again=True)
     assert done.outcome is not None
     return done.outcome
 
@@ -59,7 +59,7 @@ def test_every_experiment_names_what_it_stands_for_and_can_be_loaded() -> None:
 
 @pytest.mark.slow
 def test_nine_windows_at_three_budgets_take_one_pass_over_the_pages(toy_world, monkeypatch) -> None:
-    lab = lab_of(toy_world, seed=7)
+    workbench = lab_of(toy_world, seed=7)
     pages = Counter()
     score = harness.evaluation.scores.score_page
 
@@ -69,7 +69,7 @@ def test_nine_windows_at_three_budgets_take_one_pass_over_the_pages(toy_world, m
         return score(vectors, results, queries)
 
     monkeypatch.setattr(harness.evaluation.scores, "score_page", counted)
-    found = outcome(lab, "window-ablation")
+    found = outcome(workbench, "window-ablation")
     assert 30 <= pages["scored"] < 40, "each of 30 pages once, and some of them for the estimate of the time"
     assert pages["cells"] == 3 * len({row["layers"] for row in found.rows})
 
@@ -255,9 +255,9 @@ def test_every_experiment_runs_on_the_embedded_retriever_and_its_figure_can_be_r
     # Memory is measured in eight processes that take seconds to start each; they have a test of their own (capture).
     measured = {"seconds": 1.0, "peak_mb": 300.0, "extra_mb": 20.0}
     monkeypatch.setattr(capture, "_in_own_process", lambda decoder, way, tokens, threads: measured)
-    lab = lab_of(nano_world, lambdas=(0.0,), tokens=(64, 128))
+    workbench = lab_of(nano_world, lambdas=(0.0,), tokens=(64, 128))
     chosen = [experiment for name, experiment in EXPERIMENTS.items() if (name in MEASURED_ON_RUNS) == on_runs]
-    for done in run_experiments(lab, chosen):
+    for done in run_experiments(workbench, chosen):
         assert done.failure is None, (done.experiment.name, done.failure)
         assert done.outcome is not None
         assert done.outcome.rows, done.experiment.name

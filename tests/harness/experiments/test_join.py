@@ -241,12 +241,14 @@ def test_the_command_joins_folders_and_nothing_else_takes_any(two: list[Path], t
 @pytest.mark.slow
 def test_what_experiments_really_write_can_be_joined(toy_world, tmp_path: Path) -> None:
     places = {"backbone": toy_world.backbone, "benchmark": toy_world.benchmark, "calibration": toy_world.calibration}
-    lab = Workbench(ExperimentSettings(**places, pairs=20, trials=1), toy_world.folder / "stores", tmp_path, 1, quiet)
+    workbench = Workbench(
+        ExperimentSettings(**places, pairs=20, trials=1), toy_world.folder / "stores", tmp_path, 1, quiet
+    )
     wanted = ("main-table", "budget-curve", "layer-curve", "window-ablation", "sr-ndcg")
-    run_experiments(lab, [find(name) for name in wanted])
-    done = join([lab.folder], tmp_path / "joint")
+    run_experiments(workbench, [find(name) for name in wanted])
+    done = join([workbench.folder], tmp_path / "joint")
     assert [joined.item.name for joined in done if joined.left_out] == ["base-probe"], "a toy has no base model"
     (row,) = record(tmp_path / "joint", "windows")["rows"]
-    assert row["window"] == str(lab.bound.window)
+    assert row["window"] == str(workbench.bound.window)
     assert row["gap_mean"] <= 0
     assert {source["backbone"]["name"] for source in record(tmp_path / "joint", "sr-ndcg")["joined"]} == {"toy"}

@@ -63,15 +63,15 @@ def lab_of(settings: dict[str, str], **more) -> Workbench:
     return Workbench(ExperimentSettings(**settings, **more), root / "stores", root / "out", 1, quiet)
 
 
-def figures(lab: Workbench) -> dict[float, dict]:
-    return {row["budget"]: dict(row) for row in storage_retrieval(lab).rows if row["engine"] == "torch, exact"}
+def figures(workbench: Workbench) -> dict[float, dict]:
+    return {row["budget"]: dict(row) for row in storage_retrieval(workbench).rows if row["engine"] == "torch, exact"}
 
 
-def ndcg_by_hand(lab: Workbench, pages: Sequence[np.ndarray]) -> float:
+def ndcg_by_hand(workbench: Workbench, pages: Sequence[np.ndarray]) -> float:
     """Of the 20 pages as painted, in float64; a query's ideal is its grades in falling order."""
     found = []
-    for data_set in lab.benchmark.data_sets:
-        store = lab.evaluated[data_set.name]
+    for data_set in workbench.benchmark.data_sets:
+        store = workbench.evaluated[data_set.name]
         for i, query in enumerate(store.query_ids):
             tokens = store.query(i).double().numpy()
             scores = [sum(max(float(t @ v) for v in page) for t in tokens) for page in pages]
@@ -83,24 +83,24 @@ def ndcg_by_hand(lab: Workbench, pages: Sequence[np.ndarray]) -> float:
     return float(np.mean(found))
 
 
-def painted(lab: Workbench) -> list:
+def painted(workbench: Workbench) -> list:
     """Pages 0 to 19, each from one of the data sets that have it."""
-    multi, human = lab.evaluated["multi"], lab.evaluated["human"]
+    multi, human = workbench.evaluated["multi"], workbench.evaluated["human"]
     return [multi.page(n) if n in FIRST else human.page(n - SECOND[0]) for n in range(20)]
 
 
 def test_a_page_of_two_data_sets_is_indexed_once_and_quality_is_that_of_a_plain_double_loop(shared, own_engines):
-    lab = lab_of(shared)
-    found = figures(lab)
-    pages = painted(lab)
-    assert found[1.0]["ndcg@5"] == pytest.approx(ndcg_by_hand(lab, [p.vectors.double().numpy() for p in pages]))
+    workbench = lab_of(shared)
+    found = figures(workbench)
+    pages = painted(workbench)
+    assert found[1.0]["ndcg@5"] == pytest.approx(ndcg_by_hand(workbench, [p.vectors.double().numpy() for p in pages]))
     for budget in (0.05, 0.1, 0.2):
         pruner = parse("sap(layers=1-2)")
         kept = [page.vectors[prune(pruner, page, [budget]).kept(0)].double().numpy() for page in pages]
-        by_hand = ndcg_by_hand(lab, kept)
+        by_hand = ndcg_by_hand(workbench, kept)
         assert found[budget]["ndcg@5"] == pytest.approx(by_hand)
         assert found[budget]["retention"] == pytest.approx(100 * by_hand / found[1.0]["ndcg@5"])
-    facts = storage_retrieval(lab).facts
+    facts = storage_retrieval(workbench).facts
     assert (facts["pages_listed"], facts["pages"], facts["pages_in_several_data_sets"]) == (30, 20, 10)
 
 
@@ -111,28 +111,28 @@ def test_queries_that_are_not_timed_count_for_quality_all_the_same(shared, own_e
 
 
 def test_pages_without_a_hash_are_told_apart_by_data_set_and_id(shared, own_engines, monkeypatch):
-    lab = lab_of(shared)
-    for store in lab.evaluated.values():
+    workbench = lab_of(shared)
+    for store in workbench.evaluated.values():
         monkeypatch.setattr(type(store), "image_hashes", property(lambda store: ("",) * len(store)))
-    found = storage_retrieval(lab)
+    found = storage_retrieval(workbench)
     assert found.facts["pages"] == 30
     assert found.facts["compared_by"] == "data set and page id"
 
 
 def test_a_method_that_merges_is_indexed_with_the_vectors_it_makes(shared, own_engines):
-    lab = lab_of(shared, pruner="kmeans")
-    found = figures(lab)
-    made = [prune(parse("kmeans"), page, [0.2]).vectors[0].double().numpy() for page in painted_with_own_ids(lab)]
-    assert found[0.2]["ndcg@5"] == pytest.approx(ndcg_by_hand(lab, made))
+    workbench = lab_of(shared, pruner="kmeans")
+    found = figures(workbench)
+    made = [prune(parse("kmeans"), page, [0.2]).vectors[0].double().numpy() for page in painted_with_own_ids(workbench)]
+    assert found[0.2]["ndcg@5"] == pytest.approx(ndcg_by_hand(workbench, made))
     assert found[0.2]["vectors"] == sum(map(len, made))
     assert found[0.2]["method"] == "kmeans"
 
 
-def painted_with_own_ids(lab: Workbench) -> list:
+def painted_with_own_ids(workbench: Workbench) -> list:
     """K-Means draws by page id, so the page must be the one that is indexed: that of the first data set listed."""
     first = {}
-    for data_set in lab.benchmark.data_sets:
-        for page in lab.evaluated[data_set.name].pages():
+    for data_set in workbench.benchmark.data_sets:
+        for page in workbench.evaluated[data_set.name].pages():
             first.setdefault(int(page.id.split("-")[1]), page)
     return [first[n] for n in range(20)]
 
@@ -140,8 +140,8 @@ def painted_with_own_ids(lab: Workbench) -> list:
 def test_a_method_that_must_calibrate_is_calibrated_and_one_that_sees_queries_is_refused(
     shared, own_engines, toy_world
 ):
-    lab = lab_of({**shared, "calibration": toy_world.calibration}, pruner="docpruner")
-    assert len({row["realised"] for row in figures(lab).values()}) == 4
+    workbench = lab_of({**shared, "calibration": toy_world.calibration}, pruner="docpruner")
+    assert len({row["realised"] for row in figures(workbench).values()}) == 4
     with pytest.raises(PruneBoardError, match="oracle looks at a page's queries"):
         storage_retrieval(lab_of(shared, pruner="oracle"))
 

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from harness.metrics.retention import GoldPairs, score_retention
+from harness.metrics import retention
+from harness.metrics.retention import GoldPairs, Retention
 
 QRELS = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"c": 1}, "q3": {}}
+
+
+def score_retention(pruned: np.ndarray, full: np.ndarray, gold: GoldPairs) -> Retention:
+    """Of whole tables `[..., queries, pages]`."""
+    pairs = ..., gold.queries, gold.pages
+    return retention.score_retention(pruned[pairs], full[pairs], gold.queries, len(full))
 
 
 def test_score_retention_by_hand() -> None:

@@ -40,11 +40,10 @@ def kept_vectors(page: Page, result: Subset | Merged, budget: int) -> torch.Tens
 @pytest.fixture(scope="module")
 def pruned() -> tuple[list[Page], list[list[Subset | Merged]]]:
     from pruners import Window
-    from pruners.sap import with_window
 
     pages = [synthetic_page(*size, seed=i) for i, size in enumerate([(1, 1), (3, 5), (9, 7)])]
     calibration = [synthetic_page(8, 8, seed=i) for i in range(5)]
-    methods = [with_window(parse(m), Window(1, 3)).calibrate(calibration, BUDGETS) for m in METHODS]
+    methods = [parse(m).with_window(Window(1, 3)).calibrate(calibration, BUDGETS) for m in METHODS]
     return pages, [[prune(method, page, BUDGETS) for method in methods] for page in pages]
 
 

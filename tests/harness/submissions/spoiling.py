@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from harness import parquet
-from harness.store.format import checksum
-from harness.submissions import rows
-from harness.submissions.identity import content_id
+from harness.files import checksum
+from harness.submissions import tables
 from harness.submissions.problems import Problem
-from harness.submissions.schema import Submission
-from harness.submissions.validate import validate
+from harness.submissions.schema import Submission, content_id
+from harness.submissions.validation import validate
 
 
 class Spoiled:
@@ -37,19 +36,19 @@ class Spoiled:
     def rows(self, method: str, change: Callable[[pd.DataFrame], pd.DataFrame | None]) -> Path:
         """Change the table of queries, its checksum and the id: only recomputation can tell."""
         path = self.path(method)
-        frame = pd.read_parquet(rows.per_query_path(path))
+        frame = pd.read_parquet(tables.per_query_path(path))
         changed = change(frame)
         frame = frame if changed is None else changed
-        data = parquet.pack({name: frame[name].tolist() for name in rows.PER_QUERY}, rows.PER_QUERY)
-        rows.per_query_path(path).write_bytes(data)
+        data = parquet.pack({name: frame[name].tolist() for name in tables.PER_QUERY}, tables.PER_QUERY)
+        tables.per_query_path(path).write_bytes(data)
         return self.json(method, lambda content: content.update(per_query=checksum(data)), forge_id=True)
 
     def kept(self, method: str, change: Callable[[list[dict]], None]) -> Path:
         path = self.path(method)
-        table = rows.read_kept(path).to_pylist()
+        table = tables.read_kept(path).to_pylist()
         change(table)
-        data = parquet.pack({name: [row[name] for row in table] for name in rows.KEPT}, rows.KEPT)
-        rows.kept_path(path).write_bytes(data)
+        data = parquet.pack({name: [row[name] for row in table] for name in tables.KEPT}, tables.KEPT)
+        tables.kept_path(path).write_bytes(data)
         return self.json(method, lambda content: content.update(kept=checksum(data)), forge_id=True)
 
     def only(self, *methods: str) -> None:

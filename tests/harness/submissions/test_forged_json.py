@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 from spoiling import Spoiled, cell
 
-from harness.submissions.load import load
-from harness.submissions.validate import validate
+from harness.submissions.validation import validate
 
 
 def data_set(**changes: object) -> Callable[[dict], None]:
@@ -56,7 +55,7 @@ def test_a_forged_submission_is_found_out(spoiled: Spoiled, what: str) -> None:
     spoiled.json("sap", change, forge_id=True)
     errors = spoiled.errors()
     assert any(field in error.field and said in error.what for error in errors), errors
-    assert load(spoiled.root).entries == ()
+    assert validate(spoiled.root).entries == ()
 
 
 SPOILED_FORM = {

@@ -10,7 +10,7 @@ import pytest
 from spoiling import Spoiled
 
 from harness.parquet import TableError
-from harness.submissions.rows import read_per_query
+from harness.submissions.tables import read_per_query
 
 
 def swap(frame: pd.DataFrame) -> None:

@@ -18,7 +18,7 @@ from harness.cli import app
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import RunPaths, evaluate
 from harness.progress import quiet
-from harness.submissions.validate import validate
+from harness.submissions.validation import validate
 
 DARK = {"plain": 24, "tongues": 54}
 PAGE = "    vectors, rng = draw(number)\n"

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from harness.metrics.ranking import Evaluator
-from harness.submissions.pinned import Judgements
-from harness.submissions.recompute import RANKED, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
-from harness.submissions.rows import PerQuery, Texts
+from harness.submissions.judgements import RANKED, Judgements, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
+from harness.submissions.tables import PerQuery, Texts
 
 
 def judged_and_table(rng: np.random.Generator, pages: int, queries: int) -> tuple[Judgements, PerQuery, dict]:

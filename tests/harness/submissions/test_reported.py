@@ -9,12 +9,11 @@ import pytest
 
 from harness import paper
 from harness.metrics.aggregate import benchmark_mean
-from harness.submissions.checks import check_cells
-from harness.submissions.entry import FOLDER, CheckedSubmission
-from harness.submissions.load import load
-from harness.submissions.official import compare_with_mteb
-from harness.submissions.pinned import read_pinned
+from harness.submissions.benchmark import read_benchmark
+from harness.submissions.checks import MTEB, check_cells, compare_with_mteb
+from harness.submissions.folder import FOLDER
 from harness.submissions.problems import Notes
+from harness.submissions.validation import CheckedSubmission, validate
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "import_reported.py"
 NAMES = {"sap": "sap", "random": "random", "kmeans": "kmeans", "eos_adaptive": "docpruner"}
@@ -23,7 +22,7 @@ BENCHMARKS = {"vidore_v1": "vidore-v1", "vidore_v2": "vidore-v2"}
 
 @pytest.fixture(scope="module")
 def entries() -> list[CheckedSubmission]:
-    report = load(FOLDER)
+    report = validate(FOLDER)
     assert report.passed, report.problems
     return [entry for entry in report.entries if entry.status == "reported"]
 
@@ -91,7 +90,7 @@ def test_only_a_papers_printed_retention_makes_up_for_a_full_model_it_does_not_p
     cells = [c.model_copy(update={"retention": None} if i < unprinted else {}) for i, c in enumerate(found.cells)]
     notes = Notes(Path("light-colpali.json"), [])
     changed = found.model_copy(update={"claim": claim, "cells": tuple(cells)})
-    check_cells(changed, read_pinned(FOLDER / found.benchmark.name), notes)
+    check_cells(changed, read_benchmark(FOLDER / found.benchmark.name), notes)
     full_model = [p for p in notes.found if "has no cell of the full model" in p.what]
     assert [p.level for p in full_model] == (["error"] if said else [])
 
@@ -119,15 +118,13 @@ def test_official_figures_are_means_over_languages_then_tasks() -> None:
     """Recomputed by hand from the table: colpali on ViDoRe v2."""
     import csv
 
-    from harness.submissions.official import FILE
-
-    rows = [r for r in csv.DictReader(FILE.open()) if r["model"] == "colpali" and r["task"].startswith("Vidore2")]
+    rows = [r for r in csv.DictReader(MTEB.open()) if r["model"] == "colpali" and r["task"].startswith("Vidore2")]
     by_task: dict[str, list[float]] = {}
     for row in rows:
         by_task.setdefault(row["task"], []).append(float(row["ndcg_at_5"]))
     expected = 100 * sum(sum(v) / len(v) for v in by_task.values()) / len(by_task)
     (path,) = (FOLDER / "vidore-v2" / "colpali" / "sap").glob("*.json")
-    from harness.submissions.entry import read_submission
+    from harness.submissions.folder import read_submission
 
     checks = compare_with_mteb(read_submission(path))
     assert checks[-1].official == pytest.approx(expected, abs=1e-9)

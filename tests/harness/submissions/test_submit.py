@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
-from harness.submissions.entry import find_submissions, read_submission
-from harness.submissions.finished_run import FinishedRun
-from harness.submissions.load import load_entries, preview_runs
+from harness.evaluation.run_folder import RunFolder
+from harness.submissions.folder import find_submissions, read_submission
+from harness.submissions.run_facts import FinishedRun
 from harness.submissions.schema import Origin, Track
-from harness.submissions.submit import WantedMethods, make
-from harness.submissions.write import write, write_benchmark
+from harness.submissions.submit import WantedMethods, new_submissions, write, write_benchmark
+from harness.submissions.validation import validate
 from pruners import PruneBoardError
 
 ORIGIN = Origin(submitter="the toy team", submitted=date(2026, 11, 16))
@@ -37,7 +37,7 @@ def test_every_method_of_a_run_becomes_a_submission_with_its_track(submitted: Pa
 
 def test_averages_of_the_cells_are_the_figures_that_the_run_printed(submitted: Path, evaluation: Evaluation) -> None:
     printed = {(row["method"], row["budget"]): row for row in evaluation.rows}
-    for entry in load_entries(submitted):
+    for entry in validate(submitted).entries:
         for budget in (1.0, 0.1, 0.2):
             cells = [cell for cell in entry.submission.cells if cell.budget == budget]
             by_data_set = {c.data_set: [] for c in cells}
@@ -56,11 +56,15 @@ def test_submitting_twice_writes_the_same_bytes_and_then_nothing(evaluation: Eva
     for name in ("first", "second"):
         folder = tmp_path / name
         write_benchmark(run, folder)
-        assert all(write(made, folder)[1] for made in make(run, WantedMethods(ORIGIN, methods=("sap", "random"))))
+        assert all(
+            write(made, folder)[1] for made in new_submissions(run, WantedMethods(ORIGIN, methods=("sap", "random")))
+        )
         contents.append({p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()})
     assert contents[0] == contents[1]
     later = Origin(submitter="somebody", submitted=date(2027, 1, 1))
-    assert not any(write(made, tmp_path / "first")[1] for made in make(run, WantedMethods(later, methods=("sap",))))
+    assert not any(
+        write(made, tmp_path / "first")[1] for made in new_submissions(run, WantedMethods(later, methods=("sap",)))
+    )
 
 
 def test_a_method_from_a_file_is_named_by_the_files_hash_and_not_by_where_it_lies(submitted: Path) -> None:
@@ -76,10 +80,10 @@ def test_a_method_from_a_file_is_named_by_the_files_hash_and_not_by_where_it_lie
 
 def test_one_method_can_be_chosen_and_an_unknown_one_is_named(evaluation: Evaluation, tmp_path: Path) -> None:
     run = FinishedRun(evaluation.run.folder)
-    (made,) = make(run, WantedMethods(ORIGIN, methods=("sap",), track=Track.trained))
+    (made,) = new_submissions(run, WantedMethods(ORIGIN, methods=("sap",), track=Track.trained))
     assert made.submission.method.track is Track.trained
     with pytest.raises(PruneBoardError, match="has no method 'spa'; it has sap"):
-        list(make(run, WantedMethods(ORIGIN, methods=("spa",))))
+        list(new_submissions(run, WantedMethods(ORIGIN, methods=("spa",))))
 
 
 def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: Evaluation, tmp_path: Path) -> None:
@@ -88,9 +92,9 @@ def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: 
         path.unlink()
     run, out = FinishedRun(folder), tmp_path / "out"
     write_benchmark(run, out)
-    (made,) = make(run, WantedMethods(ORIGIN, methods=("sap",)))
+    (made,) = new_submissions(run, WantedMethods(ORIGIN, methods=("sap",)))
     write(made, out)
-    (entry,) = load_entries(out)
+    (entry,) = validate(out).entries
     assert entry.coverage == {0.1: (1, 2), 0.2: (1, 2), 1.0: (1, 2)}
     assert not entry.is_complete(0.1)
     assert "1/2 at budget 0.1, 0.2, 1, so unranked: no plain" in " ".join(entry.warnings)
@@ -100,11 +104,11 @@ def test_native_thresholds_have_no_common_budget_and_are_left_out(evaluation: Ev
     folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
     methods = json.loads((folder / "methods.json").read_text())
     methods["sap"]["own_threshold"] = True
-    (folder / "methods.json").write_text(json.dumps(methods))
+    RunFolder(folder).write_json("methods.json", methods)
     run = FinishedRun(folder)
     assert "sap" not in run.submittable
     with pytest.raises(PruneBoardError, match="a native threshold keeps another ratio on every data set"):
-        list(make(run, WantedMethods(ORIGIN, methods=("sap",))))
+        list(new_submissions(run, WantedMethods(ORIGIN, methods=("sap",))))
 
 
 def test_new_figures_take_the_place_of_ones_own_old_ones_with_a_reason(evaluation: Evaluation, tmp_path: Path) -> None:
@@ -114,7 +118,7 @@ def test_new_figures_take_the_place_of_ones_own_old_ones_with_a_reason(evaluatio
     (other,) = json.loads(CliRunner().invoke(app, [*options, "they", "--reproduces", first["id"]]).stdout)
     timings = json.loads((folder / "timings.json").read_text())
     timings["plain"]["sap"] += 1
-    (folder / "timings.json").write_text(json.dumps(timings))
+    RunFolder(folder).write_json("timings.json", timings)
     (second,) = json.loads(CliRunner().invoke(app, [*options, "we", "--replace", "timed on a quiet machine"]).stdout)
     assert second["replaces"] == [first["id"]]
     assert json.loads((out / "removed.json").read_text())[first["id"]]["reason"] == "timed on a quiet machine"
@@ -127,18 +131,12 @@ def test_an_unfinished_run_and_a_changed_benchmark_are_refused(evaluation: Evalu
     write_benchmark(FinishedRun(folder), tmp_path / "out")
     stores = json.loads((folder / "stores.json").read_text())
     stores["plain"]["content"]["qrels"] = "sha256-" + 64 * "0"
-    (folder / "stores.json").write_text(json.dumps(stores))
+    RunFolder(folder).write_json("stores.json", stores)
     with pytest.raises(PruneBoardError, match=r"plain.qrels: .* is pinned, the run has sha256-0000"):
         write_benchmark(FinishedRun(folder), tmp_path / "out")
     (folder / "failures.json").unlink()
     with pytest.raises(PruneBoardError, match="is not finished"):
         FinishedRun(folder)
-
-
-def test_runs_can_be_looked_at_without_submitting_them(evaluation: Evaluation) -> None:
-    report = preview_runs([evaluation.run.folder])
-    assert report.passed
-    assert {entry.status for entry in report.entries} == {"recomputed"}
 
 
 @pytest.mark.parametrize(

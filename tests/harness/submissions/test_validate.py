@@ -11,8 +11,7 @@ from spoiling import Spoiled, cell
 from typer.testing import CliRunner
 
 from harness.cli import app
-from harness.submissions.load import load, load_entries
-from harness.submissions.validate import validate
+from harness.submissions.validation import validate
 
 
 def test_what_submit_wrote_is_recomputed_without_an_error(submitted: Path) -> None:
@@ -25,9 +24,9 @@ def test_what_submit_wrote_is_recomputed_without_an_error(submitted: Path) -> No
 
 def test_the_board_gets_recomputed_values(spoiled: Spoiled) -> None:
     """A difference below the tolerance passes, and what is shown is what the rankings give."""
-    before = {e.submission.method.name: e.submission.cells[1].ndcg["5"] for e in load_entries(spoiled.root)}
+    before = {e.submission.method.name: e.submission.cells[1].ndcg["5"] for e in validate(spoiled.root).entries}
     spoiled.json("sap", lambda s: s["cells"][1]["ndcg"].update({"5": s["cells"][1]["ndcg"]["5"] + 9e-6}), forge_id=True)
-    after = {e.submission.method.name: e.submission.cells[1].ndcg["5"] for e in load_entries(spoiled.root)}
+    after = {e.submission.method.name: e.submission.cells[1].ndcg["5"] for e in validate(spoiled.root).entries}
     assert after == before
 
 
@@ -88,7 +87,7 @@ def test_changed_relevance_is_found_out(spoiled: Spoiled) -> None:
     path.write_bytes(parquet.pack({name: [row[name] for row in table] for name in QRELS}, QRELS))
     errors = spoiled.errors()
     assert any(e.file.name == "benchmark.json" and e.field == "plain.qrels" for e in errors)
-    assert load(spoiled.root).entries == ()
+    assert validate(spoiled.root).entries == ()
 
 
 def test_a_method_below_random_or_above_the_full_model_is_warned_of(spoiled: Spoiled) -> None:
@@ -241,14 +240,14 @@ def test_a_reproduction_by_another_lifts_both(spoiled: Spoiled) -> None:
     copy = original.with_stem("copy")
     copy.write_text(json.dumps(text))
     spoiled._forge(copy)
-    statuses = [e.status for e in load_entries(spoiled.root) if e.submission.method.name == "sap"]
+    statuses = [e.status for e in validate(spoiled.root).entries if e.submission.method.name == "sap"]
     assert statuses == ["recomputed", "recomputed"]  # the same submitter proves nothing
     for path in original.parent.glob("*.json"):
         text = json.loads(path.read_text())
         if text.get("reproduces"):
             text["origin"]["submitter"] = "another team"
             path.write_text(json.dumps(text))
-    found = [e for e in load_entries(spoiled.root) if e.submission.method.name == "sap"]
+    found = [e for e in validate(spoiled.root).entries if e.submission.method.name == "sap"]
     assert [e.status for e in found] == ["reproduced", "reproduced"]
     assert all(e.reproduced_by for e in found)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from spoiling import Spoiled, cell
 
-from harness.submissions.entry import CheckedSubmission
-from harness.submissions.validate import ValidationReport, validate
+from harness.submissions.validation import CheckedSubmission, ValidationReport, validate
 
 
 @pytest.mark.parametrize("workers", [2, 5])
@@ -41,7 +40,7 @@ def values(entry: CheckedSubmission) -> dict[tuple, tuple]:
 def test_checking_needs_no_torch(submitted: Path) -> None:
     """So that a pull request is checked in seconds, without the libraries that run models."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom harness.submissions.load import load\n"
-        f"assert load(Path({str(submitted)!r})).passed\nassert 'torch' not in sys.modules, 'torch'"
+        "import sys\nfrom pathlib import Path\nfrom harness.submissions.validation import validate\n"
+        f"assert validate(Path({str(submitted)!r})).passed\nassert 'torch' not in sys.modules, 'torch'"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})

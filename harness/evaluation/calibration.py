@@ -1,0 +1,136 @@
+"""Methods made ready for an evaluation: windows bound and thresholds learned, from pages that are not evaluated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.backbones.contract import TEXT_TOKENS, Backbone
+from harness.benchmarks.benchmark import Benchmark
+from harness.benchmarks.data_set import DataSet
+from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
+from harness.calibration.data import calibration_data_set, check_disjoint, draw
+from harness.encode import encode
+from harness.evaluation.config import Config
+from harness.evaluation.methods import Method, prepare
+from harness.evaluation.run_folder import RunFolder
+from harness.progress import Progress
+from harness.store.reader import Store
+from pruners.core.contract import Pruner
+from pruners.core.errors import PruneBoardError
+
+RECORD = "calibration.json"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What calibration needs to know of an evaluation."""
+
+    config: Config
+    benchmark: Benchmark
+    backbone: Backbone
+    stores: Path
+    workers: int
+    progress: Progress
+    say: Callable[[str], None]
+
+    @property
+    def calibration(self) -> str | None:
+        return self.config.calibration or self.benchmark.calibration
+
+
+def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
+    """Before any work: methods that learn something must have something to learn it from."""
+    learners = [m.text for m in methods if m.pruner.needs_calibration]
+    card = setting.backbone.card
+    if (
+        given_or_saved(setting.config.window, setting.backbone, setting.stores, {}) is None
+        and as_reported(card) is None
+    ):
+        learners = [m.text for m in methods if m.pruner.needs_calibration or m.pruner.open_window]
+    if learners and setting.calibration is None:
+        raise PruneBoardError(
+            f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.benchmark.name} "
+            "brings none: name a benchmark with --calibration, set some pages aside with --calibration held-out, "
+            "give windows with layers=…, or leave these methods out"
+        )
+
+
+def calibrated(
+    setting: Setting, evaluated: Mapping[str, Store], methods: Sequence[Method], run: RunFolder
+) -> list[Method]:
+    """Methods with windows and thresholds. What was learned, and from what, goes into the run folder."""
+    config = setting.config
+    fit = [method for method in methods if method.failure is None]
+    wants_window = any(m.pruner.open_window for m in fit)
+    wants_pages = any(m.pruner.needs_calibration for m in fit)
+    if not wants_window and not wants_pages:
+        return prepare(methods, None, [], config.budgets)
+    bound: BoundWindow | None = None
+    if wants_window:
+        bound = given_or_saved(config.window, setting.backbone, setting.stores, evaluated)
+    data_set, store = None, None
+    if setting.calibration is not None and (wants_pages or bound is None):
+        data_set = calibration_data_set(setting.calibration)
+        hands, bar, say = setting.workers, setting.progress, setting.say
+        store = encode(setting.backbone, data_set, setting.stores, workers=hands, progress=bar, say=say)
+        check_disjoint(data_set.name, store.image_hashes, evaluated)
+        by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
+        disjoint = f"calibration set {data_set.name}: {len(store)} pages, none of which is evaluated (compared by {by})"
+        setting.say(disjoint)
+        run.log(disjoint)
+    pages = []
+    if wants_pages:
+        assert store is not None, "`require_calibration` saw to it"
+        pages = [store.page(index) for index in draw(range(len(store)), config.calibration_pages, config.seed)]
+    if wants_window and bound is None:
+        bound = _learned(setting, data_set, store)
+    if bound is not None:
+        _same_as_before(run, bound)
+        setting.say(bound.told)
+    with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
+        ready = prepare(methods, bound.window if bound else None, pages, config.budgets, setting.workers)
+        advance(1)
+    run.write_json(RECORD, _record(data_set, store, bound, len(pages), ready))
+    return ready
+
+
+def _learned(setting: Setting, data_set: DataSet | None, store: Store | None) -> BoundWindow:
+    config = setting.config
+    if data_set is not None and store is not None:
+        pairs, seed, progress = config.window_pairs, config.seed, setting.progress
+        return measured(data_set, store, setting.backbone, pairs=pairs, seed=seed, progress=progress)
+    bound = as_reported(setting.backbone.card)
+    assert bound is not None, "`require_calibration` saw to it"
+    return bound
+
+
+def _same_as_before(run: RunFolder, bound: BoundWindow) -> None:
+    """A run that goes on must go on with its window: a newer saved one would mix two in one table."""
+    before = ((run.read_json(RECORD) or {}).get("window") or {}).get("window")
+    if before is not None and before != str(bound.window):
+        raise PruneBoardError(
+            f"{run.folder} was begun with window {before}, and now it would be {bound.window} ({bound.told}); "
+            f"choose another --out, or go on with --window {before}"
+        )
+
+
+def _record(
+    data_set: DataSet | None, store: Store | None, bound: BoundWindow | None, pages: int, methods: Sequence[Method]
+) -> dict[str, Any]:
+    return {
+        "benchmark": data_set.name if data_set else None,
+        "store": store.key if store else None,
+        "content": dict(data_set.content) if data_set else {},
+        "window": dict(bound.origin) if bound else None,
+        "pages": pages,
+        "thresholds": {m.text: found for m in methods if (found := thresholds(m.pruner))},
+    }
+
+
+def thresholds(pruner: Pruner) -> dict[str, float]:
+    """The thresholds that a pruner learned, as a run records them; at a budget of 1 there is none."""
+    return {f"{b:g}": value for b, value in pruner.learned_thresholds.items() if math.isfinite(value)}

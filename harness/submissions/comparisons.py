@@ -1,0 +1,157 @@
+"""What only shows beside others: methods above the full model or below random, other full models, reproduction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.metrics.aggregate import benchmark_mean, data_set_mean
+from harness.metrics.uncertainty import compare
+from harness.submissions.benchmark import PinnedBenchmark, coverage
+from harness.submissions.problems import Notes, printable
+from harness.submissions.schema import Submission, Track
+from harness.submissions.tables import ScoresOf
+
+RESAMPLES = 2000  # for a warning; the board's intervals have more
+REPRODUCED_WITHIN = 1.0  # points of a benchmark's mean NDCG@5, as for the full model against MTEB
+RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A submission without errors, and where to say what is found."""
+
+    submission: Submission
+    scores: ScoresOf | None
+    """Computed again; None where figures are reported, or nothing could be."""
+    notes: Notes
+
+
+@dataclass(frozen=True)
+class _Cell:
+    peer: Peer
+    budget: float
+    by_data_set: dict[tuple[str, str], np.ndarray]
+    """(data set, language) -> NDCG@5 of each query, mean over trials."""
+
+
+def check_against_full_and_random(peers: Sequence[Peer], pinned: PinnedBenchmark) -> None:
+    """One bootstrap for all submissions of a benchmark that share a full model, so that they share its resamples."""
+    groups: dict[tuple[str, str], list[_Cell]] = {}
+    fulls: dict[tuple[str, str], _Cell] = {}
+    for peer in peers:
+        whole = [b for b, (done, wanted) in coverage(peer.submission, pinned).items() if done == wanted]
+        if peer.scores is None or 1.0 not in whole:
+            continue
+        found = {budget: _Cell(peer, budget, _by_language(peer.scores, budget)) for budget in whole}
+        key = peer.submission.backbone.name, _fingerprint(found[1.0])
+        fulls[key] = found.pop(1.0)
+        groups.setdefault(key, []).extend(found.values())
+    for key, cells in groups.items():
+        if cells:
+            _compare_group(cells, fulls[key])
+    _warn_of_other_full_models(groups, fulls)
+
+
+def reproductions(peers: Sequence[Peer], pinned: Mapping[str, PinnedBenchmark]) -> dict[str, tuple[str, ...]]:
+    """Id -> ids of submissions by others that measured the same and agree: both of a pair count as reproduced."""
+    known = {peer.submission.id: peer for peer in peers}
+    agree: dict[str, tuple[str, ...]] = {}
+    for peer in peers:
+        ours = peer.submission
+        if ours.reproduces is None:
+            continue
+        theirs = known[ours.reproduces].submission if ours.reproduces in known else None
+        if theirs is None:
+            peer.notes.error("reproduces", f"there is no valid submission {printable(ours.reproduces)}", "mend the id")
+        elif reason := _not_the_same(ours, theirs, pinned[ours.benchmark.name]):
+            peer.notes.warn("reproduces", reason, "so it counts as a measurement of its own")
+        else:
+            agree[ours.id] = (*agree.get(ours.id, ()), theirs.id)
+            agree[theirs.id] = (*agree.get(theirs.id, ()), ours.id)
+    return agree
+
+
+def _not_the_same(ours: Submission, theirs: Submission, pinned: PinnedBenchmark) -> str | None:
+    """Why one submission does not reproduce another; None if it does."""
+    mine = ours.benchmark.name, ours.backbone.name, ours.method.name
+    if mine != (theirs.benchmark.name, theirs.backbone.name, theirs.method.name):
+        return f"{theirs.id} is of another benchmark, backbone or method"
+    if ours.origin.submitter.casefold() == theirs.origin.submitter.casefold():
+        return f"{theirs.id} is by the same submitter"
+    left, right = _means(ours, pinned), _means(theirs, pinned)
+    shared = sorted(left.keys() & right.keys())
+    if not any(budget < 1 for budget in shared):
+        return f"{theirs.id} shares no complete budget with it"
+    for budget in shared:
+        if (gap := abs(left[budget] - right[budget])) > REPRODUCED_WITHIN:
+            return f"its mean NDCG@5 at {budget:g} is {gap:.1f} points from that of {theirs.id}"
+    return None
+
+
+def _means(submission: Submission, pinned: PinnedBenchmark) -> dict[float, float]:
+    """Mean NDCG@5 in % of every complete budget."""
+    means = {}
+    for budget, (done, wanted) in coverage(submission, pinned).items():
+        if done == wanted:
+            by_data_set: dict[str, list[float]] = {}
+            for cell in submission.cells:
+                if cell.budget == budget and cell.data_set in pinned.data_sets:
+                    by_data_set.setdefault(cell.data_set, []).append(cell.ndcg["5"])
+            means[budget] = 100 * float(benchmark_mean([data_set_mean(v) for v in by_data_set.values()]))
+    return means
+
+
+def _compare_group(cells: Sequence[_Cell], full: _Cell) -> None:
+    subsets: dict[str, list[np.ndarray]] = {}
+    for name, language in full.by_data_set:
+        rows = [cell.by_data_set[name, language] for cell in (*cells, full)]
+        subsets.setdefault(name, []).append(np.vstack(rows))
+    found = compare(list(subsets.values()), resamples=RESAMPLES)
+    random_at = {c.budget: i for i, c in enumerate(cells) if c.peer.submission.method.name == RANDOM}
+    for i, cell in enumerate(cells):
+        if cell.peer.submission.method.track is Track.diagnostic:
+            continue  # it has seen the queries
+        field, interval = f"cells (budget {cell.budget:g})", found.retention_interval(i)
+        if interval.low > 100:
+            what = (
+                f"retention {interval.value:.1f} % [{interval.low:.1f}, {interval.high:.1f}] is above the full model's"
+            )
+            cell.peer.notes.warn(field, what, "has the method seen the queries, or is the full model's row another's?")
+        other = random_at.get(cell.budget)
+        if other is not None and other != i and found.difference(i, other).high < 0:
+            gap = found.difference(i, other)
+            what = f"{-gap.value:.1f} points of retention below random at the same budget"
+            cell.peer.notes.warn(field, what, "so weak, or is the order of its scores reversed?")
+
+
+def _warn_of_other_full_models(
+    groups: Mapping[tuple[str, str], Sequence[_Cell]], fulls: Mapping[tuple[str, str], _Cell]
+) -> None:
+    """One revision of one backbone on one benchmark has one full model; another machine may move a last digit."""
+    first: dict[tuple[str, str | None], _Cell] = {}
+    for key, full in fulls.items():
+        backbone = full.peer.submission.backbone
+        known = first.setdefault((backbone.name, backbone.revision), full)
+        gap = max(float(np.abs(known.by_data_set[k] - full.by_data_set[k]).mean()) for k in full.by_data_set)
+        if gap > REPRODUCED_WITHIN / 100:
+            for notes in {id(cell.peer): cell.peer.notes for cell in groups[key]}.values():
+                notes.warn(
+                    "cells (budget 1)",
+                    f"the full model ranks otherwise than in {known.peer.submission.id}, of the same revision",
+                    "look at dtype, query template and profile",
+                )
+
+
+def _by_language(found: ScoresOf, budget: float) -> dict[tuple[str, str], np.ndarray]:
+    return {key[:2]: scores.values for key, scores in sorted(found.items()) if key[2] == budget}
+
+
+def _fingerprint(full: _Cell) -> str:
+    digest = hashlib.sha256()
+    for key, values in sorted(full.by_data_set.items()):
+        digest.update(repr(key).encode() + np.round(values, 6).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,158 @@
+"""What a submission says of a finished run folder: its benchmark, methods, backbone and environment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.backbones import registry
+from harness.evaluation.config import Config, read_config
+from harness.evaluation.run_folder import RunFolder
+from harness.submissions.benchmark import PinnedBenchmark, read_tables
+from harness.submissions.schema import BackboneFacts, BenchmarkFacts, DataSetFacts, Environment, MethodFacts, Track
+from pruners.core.errors import PruneBoardError
+
+WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
+"""What a submission says of a window; the curve is drawn on the backbone's page."""
+TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
+
+
+class FinishedRun:
+    """What the files of a run say."""
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / "config.toml").is_file():
+            raise PruneBoardError(f"{folder} is no run folder: it has no config.toml. `harness evaluate` makes one")
+        self.files = RunFolder(folder)
+        self.config: Config = read_config(folder / "config.toml")
+        self.methods: dict[str, dict[str, Any]] = self._json("methods.json")
+        self.stores: dict[str, dict[str, Any]] = self._json("stores.json")
+        self.card: dict[str, Any] = self._json("backbone.json")
+        self.environment: dict[str, Any] = self._json("environment.json")
+        self.timings: dict[str, dict[str, float]] = self.files.read_json("timings.json") or {}
+        self.calibration: dict[str, Any] | None = self.files.read_json("calibration.json")
+        if self.files.read_json("failures.json") is None:
+            raise PruneBoardError(
+                f"{folder} is not finished; run its `harness evaluate` again: it goes on where it was"
+            )
+
+    def _json(self, name: str) -> Any:
+        found = self.files.read_json(name)
+        if found is None:
+            raise PruneBoardError(
+                f"{self.files.folder} has no {name}: it is not finished, or an earlier release made it; evaluate again"
+            )
+        return found
+
+    @property
+    def submittable(self) -> tuple[str, ...]:
+        """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
+        return tuple(
+            text for text, facts in self.methods.items() if not (facts.get("own_threshold") or facts.get("partner_of"))
+        )
+
+    def benchmark(self) -> PinnedBenchmark:
+        """The benchmark of the run, with its relevance."""
+        name = slug(self.card["benchmark"])
+        data_sets = tuple(_data_set(data_set, facts) for data_set, facts in self.stores.items())
+        for table in ("pages", "qrels"):
+            self.files.read_bytes(f"benchmark/{table}.parquet")  # an error if it is not what was written
+        judged = read_tables(self.files.folder / "benchmark")
+        return PinnedBenchmark(BenchmarkFacts(name=name, data_sets=data_sets), judged)
+
+
+def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
+    return DataSetFacts(
+        name=data_set,
+        revision=facts["revision"] or None,
+        pages=facts["pages"],
+        queries=facts["queries"],
+        languages=tuple(facts["languages"]),
+        corpus=facts["content"]["corpus"],
+        page_texts=facts["content"].get("texts"),
+        query_texts=facts["content"]["queries"],
+        qrels=facts["content"]["qrels"],
+    )
+
+
+def slug(text: str) -> str:
+    """A name that can be a folder."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
+    return plain[:120] or "unnamed"
+
+
+def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
+    """A method with its parameters and what it learned."""
+    facts = run.methods[text]
+    declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
+    calibrated: dict[str, Any] = {}
+    if facts["thresholds"]:
+        calibrated["thresholds"] = facts["thresholds"]
+    window = (run.calibration or {}).get("window")
+    if window and "layers=" in facts["composition"] and "layers=" not in text:
+        calibrated["window"] = {key: window[key] for key in WINDOW if key in window}
+    if run.calibration and (calibrated or facts["shared_bytes"]):
+        calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
+    return MethodFacts(
+        name=slug(text),
+        expression=f"{facts['file']}:{text}" if facts["file"] else text,
+        title=facts["summary"].rstrip(".")[:200] or facts["name"],
+        track=track or declared,
+        composition=facts["composition"],
+        adaptive=facts["budget"] == "adaptive",
+        snapped=facts["budget"] == "snapped",
+        version=_version(facts),
+        file_hash=facts["file_hash"],
+        code=code_of(facts["made_by"]),
+        signals=tuple(facts["needs"]),
+        parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
+        calibrated=calibrated,
+    )
+
+
+def _version(facts: Mapping[str, Any]) -> str | None:
+    """Of the package that brings a method, or of this project as it measured; a user's file has none."""
+    if facts["file_hash"]:
+        return None
+    package = facts["source"].removeprefix("package ")
+    return facts["made_by"]["project"].split()[0] if package == "built-in" else package
+
+
+def code_of(made_by: Mapping[str, str]) -> str:
+    """One fingerprint of the method's code and of this project's."""
+    return f"sha256-{hashlib.sha256((made_by['project'] + made_by['code']).encode()).hexdigest()}"
+
+
+def backbone_facts(run: FinishedRun, name: str | None) -> BackboneFacts:
+    """The card of the retriever. Where a local checkpoint lies is nobody's business: its folder's name is enough."""
+    card = run.card
+    _, other, checkpoint = run.config.backbone.partition("=")
+    if not other:  # the loader's own checkpoint: an id, or `embedded`
+        declared = registry.catalogue().get(card["name"])
+        checkpoint = declared.options["checkpoint"] if declared else card["checkpoint"]
+    plain = Path(checkpoint).name if Path(checkpoint).exists() or Path(checkpoint).is_absolute() else checkpoint
+    named = f"{card['name']}-{Path(plain).name}" if other else card["name"]
+    return BackboneFacts(
+        name=name or slug(named),
+        checkpoint=plain,
+        revision=card["revision"],
+        kind=card.get("kind", "visual"),
+        dtype=card["dtype"],
+        attention=card["attention"],
+        query_template=card["query_template"],
+        profile=card.get("profile", "visual"),
+        layers=card["layers"] or None,
+        dim=card["dim"],
+    )
+
+
+def environment_facts(run: FinishedRun) -> Environment:
+    facts = run.environment
+    return Environment(
+        python=facts["python"],
+        platform=f"{facts['platform']} {facts['processor']}",
+        libraries=facts["libraries"],
+        code=facts["code"],
+    )

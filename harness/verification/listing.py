@@ -1,0 +1,39 @@
+"""What `harness list backbones` shows: what each gives, which published figure verifies it, and where that was done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.backbones.contract import VISUAL
+from harness.backbones.registry import catalogue
+
+
+def rows(file: Path | None = None) -> list[dict[str, Any]]:
+    """One row a backbone. Facts are of the default checkpoint; nothing is loaded."""
+    from harness.verification.published import figure_to_meet
+    from harness.verification.report import stored
+
+    verified = {report.backbone: report.summary for report in stored()}
+    return [
+        {
+            "name": entry.name,
+            "kind": VISUAL,
+            **entry.options,
+            "gives": _gives(entry.options),
+            "figure": figure_to_meet(entry.name),
+            "verified": verified.get(entry.name),
+            "source": entry.source,
+            "place": entry.place,
+        }
+        for entry in catalogue(file).values()
+    ]
+
+
+def _gives(facts: dict[str, Any]) -> list[str]:
+    what = "token" if facts.get("kind", VISUAL) != VISUAL else "patch"
+    size = f" of {facts['dim']} numbers" if facts.get("dim") else ""
+    if not facts.get("signals"):
+        return [f"a vector{size} a {what}; no signals"]
+    depth = f" of {facts['layers']} layers" if facts.get("layers") else ""
+    return [f"a vector{size} a {what}; {', '.join(facts['signals'])}{depth}"]

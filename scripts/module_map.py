@@ -1,0 +1,193 @@
+"""Which modules a datum passes between a page image and a cell on the board: `python scripts/module_map.py`.
+
+A small real run (the embedded retriever, `sap`, one benchmark) goes through encode, evaluate, submit, validate and
+leaderboard while every call of the project's functions is watched. A module counts if one of its functions took or gave
+back the datum in one of its forms. The table in docs/architecture.md is written from that, with the first sentence of
+each module's docstring; `--check` writes nothing, and fails if the page says something else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+PAGE = ROOT / "docs" / "architecture.md"
+PACKAGES = ("harness", "pruners", "leaderboard")
+STAGES = ["encode", "evaluate", "submit", "leaderboard"]
+BEGIN, END = "<!-- modules: begin -->", "<!-- modules: end -->"
+MOST_INSIDE = 3
+"""How deep a value is looked into: a list of objects that hold arrays is as deep as anything goes."""
+FORMS = {"PIL": "Image", "torch": "Tensor", "numpy": "ndarray", "pandas": "DataFrame", "pyarrow": "Table"}
+FIGURES = re.compile(r"ndcg|retention")
+BESIDE = {
+    "harness.backbones.engine_weights": "weights, not pages",
+    "harness.backbones.tensor_names": "weights, not pages",
+    "harness.backbones.ink": "a signal that `sap` does not read",
+    "harness.benchmarks.content": "hashes of what is read",
+    "harness.evaluation.summary": "the table of the terminal",
+    "harness.paper": "a paper's figures, to compare with",
+    "harness.runs.results": "the results in Python",
+    "harness.submissions.comparisons": "warnings",
+    "leaderboard.backbones": "another page of the site",
+    "leaderboard.compare": "another page of the site",
+    "leaderboard.headline": "another page of the site",
+    "leaderboard.heat": "another part of the page",
+    "leaderboard.methods": "another page of the site",
+    "leaderboard.plot": "another part of the page",
+    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
+}
+"""Modules that are given the datum, or something like it, and hand nothing on to the cell."""
+
+
+def is_datum(value: Any, depth: int = MOST_INSIDE) -> bool:
+    """Whether a value is or holds the datum: an image, a tensor, an array, a table, or figures by their name."""
+    for kind in type(value).__mro__:
+        if FORMS.get(kind.__module__.partition(".")[0]) == kind.__name__:
+            return True
+    if not depth:
+        return False
+    if isinstance(value, dict):
+        named = any(isinstance(key, str) and FIGURES.match(key) for key in list(value)[:50])
+        return named or any(is_datum(inside, depth - 1) for inside in list(value.values())[:3])
+    if isinstance(value, list | tuple):
+        return any(is_datum(inside, depth - 1) for inside in value[:3])
+    if type(value).__module__.partition(".")[0] in PACKAGES and not isinstance(value, type):
+        fields = getattr(value, "__dict__", {})
+        return is_datum(fields, depth)
+    return False
+
+
+class Watch:
+    """The modules whose functions took or gave back the datum, in the order in which they first did.
+
+    They are noted in a file, to which processes that are forked while it watches write too.
+    """
+
+    def __init__(self, notes: Path) -> None:
+        self.stage = ""
+        self._notes = notes.open("a", buffering=1, encoding="utf-8")
+        self._path = notes
+        self._noted: set[str] = set()
+        self._module_of: dict[CodeType, str | None] = {}
+
+    @property
+    def seen(self) -> dict[str, str]:
+        """Each module, and the stage in which it first had the datum."""
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        found: dict[str, str] = {}
+        for module, stage in map(str.split, lines):
+            found.setdefault(module, stage)
+        return found
+
+    def note(self, module: str) -> None:
+        if module not in self._noted:
+            self._noted.add(module)
+            self._notes.write(f"{module} {self.stage}\n")
+
+    def __call__(self, frame: FrameType, event: str, value: Any) -> None:
+        code = frame.f_code
+        if code not in self._module_of:
+            self._module_of[code] = module_name(code.co_filename) if code.co_name != "<module>" else None
+        module = self._module_of[code]
+        if module is None or module in self._noted:
+            return
+        if event == "call":
+            given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
+            if any(map(is_datum, given)):
+                self.note(module)
+        elif event == "return" and is_datum(value):
+            self.note(module)
+
+    def compiled(self) -> None:
+        """Numba's functions are not seen while they run: those that have machine code by now were called."""
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in PACKAGES:
+                for value in list(vars(module).values()):
+                    if getattr(value, "overloads", None) and getattr(value, "__module__", "") == name:
+                        self.note(name)
+
+
+def module_name(file: str) -> str | None:
+    path = Path(file)
+    if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in PACKAGES:
+        return None
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def trace(folder: Path) -> dict[str, str]:
+    """Each module that the datum passed, and the stage in which it first did."""
+    os.environ["PRUNEBOARD_STORES"] = str(folder / "stores")
+    import harness
+
+    watch = Watch(folder / "notes.txt")
+    backbone = harness.load_backbone("nano")  # not watched: weights are no datum
+    run, submissions = folder / "run", folder / "submissions"
+    stages: dict[str, Callable[[], Any]] = {
+        "encode": lambda: [harness.encode(backbone, pages) for pages in ("minidocs-v2", "minidocs-calibration")],
+        "evaluate": lambda: harness.evaluate(["sap"], benchmark="minidocs-v2", out=run, workers=1),
+        "submit": lambda: harness.submit(run, "The project", out=submissions),
+        "leaderboard": lambda: harness.leaderboard(folder / "site", submissions=submissions),
+    }
+    for watch.stage, step in stages.items():
+        threading.setprofile(watch)
+        sys.setprofile(watch)
+        try:
+            step()
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+        watch.compiled()
+    return watch.seen
+
+
+def sentence(module: str) -> str:
+    """The first sentence of a module's docstring."""
+    path = ROOT.joinpath(*module.split("."))
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    doc = " ".join((ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or "").split("\n\n")[0].split())
+    return doc.split(". ")[0].rstrip(".").replace("|", "\\|")
+
+
+def with_table(text: str, seen: Mapping[str, str]) -> str:
+    """The page with the table put between its marks."""
+    order = sorted(seen, key=lambda module: (STAGES.index(seen[module]), module))  # processes race within a stage
+    on_the_way = [module for module in order if module not in BESIDE]
+    table = [f"**{len(on_the_way)} modules**, by the stage in which it first reaches them:", ""]
+    table += ["| first in | module | what it is |", "| --- | --- | --- |"]
+    table += [f"| {seen[module]} | `{module}` | {sentence(module)} |" for module in on_the_way]
+    beside = [f"`{module}` ({BESIDE[module]})" for module in order if module in BESIDE]
+    table += ["", f"Beside the way, {len(beside)} more: {', '.join(beside)}."]
+    head, rest = text.split(BEGIN)
+    return "\n".join([head + BEGIN, "", *table, "", END + rest.split(END)[1]])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page says something else")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        seen = trace(Path(folder))
+    before = PAGE.read_text(encoding="utf-8")
+    after = with_table(before, seen)
+    print(
+        f"a datum passes {len(seen.keys() - BESIDE.keys())} modules, and {len(seen.keys() & BESIDE)} lie beside its way"
+    )
+    if asked.check and after != before:
+        sys.exit(f"{PAGE} is out of date: python scripts/module_map.py")
+    if not asked.check:
+        PAGE.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

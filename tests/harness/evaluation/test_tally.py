@@ -1,0 +1,89 @@
+"""Counting pages gives what whole tables of scores give, whatever the order, the workers and the memory."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.evaluation import tally as tallies
+from harness.evaluation.methods import choose_methods
+from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.tally import tally
+from harness.metrics.ranking import DEPTH, TOP, Evaluator
+from harness.metrics.ranks import RankCounts
+from harness.store.encoded_page import EncodedPage
+from harness.store.reader import Store
+from harness.store.writer import StoreWriter
+
+PAGES, QUERIES = 70, 6
+QRELS = {f"q{q}": {f"p{(7 * q + i) % PAGES:02d}": i for i in range(4)} for q in range(QUERIES - 1)}  # the last has none
+
+
+@given(seed=st.integers(0, 10_000), pages=st.integers(1, 40), cells=st.integers(1, 3), cuts=st.integers(0, 3))
+def test_counts_of_parts_add_up_to_the_order_of_a_sort(seed: int, pages: int, cells: int, cuts: int) -> None:
+    """Scores are small whole numbers, so that most of them tie. The expected order is Python's own sort."""
+    rng = np.random.default_rng(seed)
+    page_ids = [f"p{i}" for i in rng.permutation(pages)]
+    query_ids = ["a", "b", "c"]
+    qrels = {q: {f"p{i}": int(rng.integers(0, 3)) for i in rng.choice(pages + 2, min(3, pages), False)} for q in "ab"}
+    qrels["a"][page_ids[0]] = qrels["b"][page_ids[-1]] = 1
+    tables = rng.integers(-2, 3, (cells, 3, pages)).astype(np.float32)
+    evaluate = Evaluator(qrels, query_ids, page_ids)
+    judged = evaluate.judged
+    known = np.full((cells, len(judged.rows)), np.nan, np.float32)
+    for page in range(pages):
+        judged.scores(tables[:, :, page], page, known)
+    total = RankCounts.none(judged, cells, TOP)
+    for part in np.array_split(rng.permutation(pages), cuts + 1):
+        counts = RankCounts.none(judged, cells, TOP)
+        counts.count(judged, known, np.ascontiguousarray(tables[:, :, part].transpose(2, 0, 1)), part)
+        total.add(counts)
+    ranks = total.ranks(judged, DEPTH)
+    for cell, (row, query) in itertools.product(range(cells), enumerate("ab")):
+        order = sorted(range(pages), key=lambda page: (tables[cell, row, page], page_ids[page]), reverse=True)
+        assert evaluate.by_id[total.best[cell, row]].tolist() == order[:TOP]
+        asked = [page_ids.index(page) if page in page_ids else -1 for page in qrels[query]]
+        expected = [1 + order.index(page) if page >= 0 else 0 for page in asked]
+        assert ranks[cell, judged.rows == row].tolist() == expected
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Random pages, some of them the same, so that scores tie."""
+    folder, generator = tmp_path_factory.mktemp("tally"), torch.Generator().manual_seed(0)
+    with StoreWriter(folder, {"made": "up"}, [f"p{i:02d}" for i in range(PAGES)]) as writer:
+        vectors = [torch.randn(12 + i % 5, 8, generator=generator) for i in range(PAGES)]
+        for i, page in enumerate(writer.wanted()):
+            writer.add(page, EncodedPage(vectors[i % 50] / vectors[i % 50].norm(dim=1, keepdim=True)))
+        writer.add_queries(
+            [f"q{q}" for q in range(QUERIES)], [torch.randn(3, 8, generator=generator) for _ in range(QUERIES)]
+        )
+    return Store(folder)
+
+
+def run(store: Store, workers: int) -> tuple[list[np.ndarray], int]:
+    methods = tuple(choose_methods(["random", "kmeans", "first_k"], 2))
+    evaluate = Evaluator(QRELS, store.query_ids, store.page_ids)
+    queries = load_queries(store, range(QUERIES))
+    done: list[int] = []
+    found = tally(Job(store, methods, (0.2, 0.5), 42, queries, gold_queries(evaluate)), evaluate, workers, done.append)
+    counts = found.counts
+    arrays = [found.known, counts.higher, counts.before, counts.best, counts.heights, found.vectors, found.bits]
+    return arrays, sum(done)
+
+
+def test_workers_and_memory_change_no_bit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, done = run(store, 1)
+    assert done == PAGES
+    shared, done = run(store, 3)
+    assert done == PAGES
+    monkeypatch.setattr(tallies, "HELD", 0)  # nothing is held: judged pages are scored twice
+    twice, done = run(store, 2)
+    assert done == PAGES
+    for one, other, third in zip(expected, shared, twice, strict=True):
+        assert np.array_equal(one, other)
+        assert np.array_equal(one, third)
+    assert not np.isnan(expected[0]).any()

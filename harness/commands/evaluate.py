@@ -124,6 +124,7 @@ def evaluate(
         place = shlex.quote(str(folder))
         people.print(
             f"[dim]next[/]: harness leaderboard --runs {escape(place)} --open   [dim]see it[/]\n"
+            f"      harness explain {escape(place)} --open   [dim]why methods lose[/]\n"
             f"      harness submit {escape(place)} --submitter 'Your name'   [dim]hand it in[/]",
             soft_wrap=True,
         )

@@ -178,7 +178,9 @@ def window_of(pruner: Pruner) -> Window | None:
 
 
 def _window(pruners: Sequence[Pruner]) -> Window | None:
-    return next((window for pruner in pruners if (window := window_of(pruner))), None)
+    """The window of the methods, if those that have one have the same."""
+    windows = {window for pruner in pruners if (window := window_of(pruner))}
+    return windows.pop() if len(windows) == 1 else None
 
 
 def _several(what: str, name: str, sets: Sequence[DataSet]) -> PruneBoardError:

@@ -34,10 +34,11 @@ def file_checksum(path: Path) -> str:
     return f"xxh3-{digest.hexdigest()}"
 
 
-def write_atomically(path: Path, data: bytes, content: str = "") -> None:
+def write_atomically(path: Path, data: bytes, content: str = "", *, sync_folder: bool = True) -> None:
     """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder.
 
-    `content` says what is in it, should the disk be full.
+    `content` says what is in it, should the disk be full. Without `sync_folder` its name may be lost with the power,
+    unless another file of the folder is written after it.
     """
     temporary = temporary_name(path)
     try:
@@ -57,6 +58,8 @@ def write_atomically(path: Path, data: bytes, content: str = "") -> None:
         raise PruneBoardError(
             f"{path.name} cannot be written in {path.parent}: {error.strerror}. What was finished before it is kept"
         ) from error
+    if not sync_folder:
+        return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

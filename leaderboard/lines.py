@@ -61,7 +61,7 @@ class Line:
 
     @property
     def ranked(self) -> bool:
-        return self.competes and not self.local
+        return self.competes and not self.local and self.entry.status != "unpinned"
 
     def light(self, first_of_its_full_model: bool) -> Line:
         """Without per-query figures, cells and data sets; one line of each full model keeps the full model's."""

@@ -145,8 +145,11 @@ def _absent(name: str, revision: str | None, why: str) -> str:
 
 def _revision_of(folder: Path) -> str:
     """The commit when the folder is a snapshot of the Hugging Face cache, else a hash of the files themselves."""
-    if folder.parent.name == "snapshots":
-        return folder.name
+    return folder.name if folder.parent.name == "snapshots" else content_hash(folder)
+
+
+def content_hash(folder: Path) -> str:
+    """Of the files that decide what a model gives."""
     digest = xxhash.xxh3_128()
     for path in sorted(p for p in folder.rglob("*") if p.suffix in {".json", ".safetensors", ".model", ".txt"}):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0")

@@ -2,6 +2,7 @@
 
     colqwen2                              a built-in or installed backbone, its default checkpoint at the pinned commit
     colqwen2=path-or-id@revision          the same loader, another checkpoint
+    mteb:id, st:id                        a model of mteb or sentence-transformers, for its vectors alone
     my_retriever.py[:name][=checkpoint]   a file of one's own
 
 Listing imports nothing; only the chosen backbone's module is executed.
@@ -10,6 +11,7 @@ Listing imports nothing; only the chosen backbone's module is executed.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from pruners.core.plugins import CatalogEntry
 
 GROUP = "pruneboard.backbones"
 DECORATORS = ("backbone",)
+_OTHER_LIBRARY = re.compile(r"(?P<library>mteb|st):(?P<id>.+)")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ def catalogue(file: Path | None = None) -> dict[str, CatalogEntry]:
 
 def choose(selector: str) -> BackboneChoice:
     """Read a selector; nothing is imported or loaded."""
+    if (other := _OTHER_LIBRARY.fullmatch(selector)) is not None:
+        checkpoint, revision = _revision(other["id"]) if not Path(other["id"]).exists() else (other["id"], None)
+        return BackboneChoice(catalogue()[other["library"]], checkpoint, revision)
     left, _, right = selector.partition("=")
     file, name = plugins.file_and_rest(left)
     known = catalogue(file)
@@ -59,7 +65,8 @@ def choose(selector: str) -> BackboneChoice:
     checkpoint, revision = (right, None) if Path(right).exists() else _revision(right)
     facts = known[name].options
     if not checkpoint and not facts["checkpoint"]:
-        raise CatalogError(f"{name} has no default checkpoint; name one: {name}=FOLDER or {name}=owner/name")
+        form = f"{name}:owner/name" if name in ("mteb", "st") else f"{name}=FOLDER or {name}=owner/name"
+        raise CatalogError(f"{name} has no default checkpoint; name one: {form}")
     if not checkpoint:
         return BackboneChoice(known[name], facts["checkpoint"], revision or facts.get("revision"))
     return BackboneChoice(known[name], checkpoint, revision)

@@ -103,6 +103,25 @@ def vidore_scale(
 
 
 @app.command()
+def store(
+    pages: Annotated[
+        list[int] | None, typer.Option(help="Sizes of stores (repeatable). Default: 8k, 16k, 32k.")
+    ] = None,
+    manifest: Annotated[int, typer.Option(help="Pages of a store of which only the manifest is written.")] = 1_000_000,
+    folder: Annotated[Path, typer.Option(help="Where the stores are written, and removed.")] = SYNTHETIC.parent
+    / "bench",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Writing and opening stores of tiny pages: whether twice the pages take twice the time."""
+    from harness.bench.store import COLUMNS, measure, open_large
+    from harness.progress import bar, quiet
+
+    rows = measure(folder, pages or (8_000, 16_000, 32_000), quiet if as_json else bar)
+    rows.append(open_large(folder, manifest))
+    print_rows(rows, COLUMNS, title="stores of tiny pages; the last line is a manifest alone", as_json=as_json)
+
+
+@app.command()
 def scale(
     pages: Annotated[str, typer.Option(help="Sizes of the corpus.")] = "10000,100000",
     queries: Annotated[int, typer.Option(help="Queries, each with one gold page.")] = 1000,

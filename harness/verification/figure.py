@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,17 @@ import numpy as np
 
 from harness.backbones.contract import Backbone
 from harness.benchmarks.benchmark import load_benchmark
+from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
 from harness.encode import encode
 from harness.evaluation.config import Config, Profile
-from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.scores import Job, load_queries
 from harness.evaluation.tally import tally
 from harness.metrics.aggregate import data_set_mean
 from harness.metrics.ranking import Evaluator
-from harness.progress import Progress
-from harness.submissions import checks as official
+from harness.progress import Advance, Progress
+from harness.store.reader import Store
+from harness.submissions.checks import MANY_QUERIES, TOLERANCE_FEW, TOLERANCE_MANY
 from harness.verification.checks import NotPossibleError
 from harness.verification.published import ALL, published
 from pruners.core.errors import PruneBoardError
@@ -43,7 +44,8 @@ def figure_of(
     for data_set in benchmark.data_sets:
         store = encode(backbone, data_set, stores, batch_size=batch_size, progress=progress)
         profile: Profile = "native" if len(store.prompt(0)) else "visual"  # what is no patch is a vector already
-        values, ids = _per_query(data_set, store, Config(profile=profile))
+        with progress(f"{data_set.name}: score", total=len(store), done=0) as advance:
+            values, ids = _per_query(data_set, store, Config(profile=profile), advance)
         languages = [ALL if ALL in known else data_set.languages.get(query, ALL) for query in ids]
         for language in dict.fromkeys(languages):
             mine = values[[spoken == language for spoken in languages]]
@@ -53,12 +55,11 @@ def figure_of(
                 queries += len(mine)
     if not ours:
         raise PruneBoardError(f"{task} was read in other languages than MTEB has figures of")
-    many = queries >= official.MANY_QUERIES
     return {
         "task": task,
         "ours": 100 * float(data_set_mean(ours)),
         "official": 100 * float(data_set_mean(theirs)) if known else None,
-        "tolerance": official.TOLERANCE_MANY if many else official.TOLERANCE_FEW,
+        "tolerance": TOLERANCE_MANY if queries >= MANY_QUERIES else TOLERANCE_FEW,
         "queries": queries,
     }
 
@@ -74,9 +75,9 @@ def judge(figure: dict[str, Any]) -> str:
     return told
 
 
-def _per_query(data_set: Any, store: Any, config: Config) -> tuple[np.ndarray, Sequence[str]]:
+def _per_query(data_set: DataSet, store: Store, config: Config, advance: Advance) -> tuple[np.ndarray, list[str]]:
     evaluator = Evaluator(data_set.qrels, store.query_ids, store.page_ids)
     queries = load_queries(store, range(len(store.query_ids)), config.device)
-    job = Job(store, (), config.budgets, config.seed, queries, gold_queries(evaluator), config.profile)
-    found = tally(job, evaluator, 1, lambda pages: None)
+    job = Job(store, (), config.budgets, config.seed, queries, {}, config.profile)
+    found = tally(job, evaluator, 1, advance)
     return evaluator.measure(found.ranks(found.cells(None).ravel()))[CUTOFF][0], evaluator.query_ids

@@ -11,13 +11,13 @@ import contextlib
 import inspect
 import io
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from harness.backbones.base import EngineBackbone
 from harness.backbones.engine_weights import quiet_transformers
+from harness.backbones.vectors_only import OneBatch
 
 
 def stock_model(backbone: EngineBackbone) -> Any:
@@ -31,14 +31,6 @@ def stock_model(backbone: EngineBackbone) -> Any:
         owner, _, name = path.rpartition(".")
         setattr(model.get_submodule(owner), name, torch.nn.Identity())
     return model.to(backbone.device).eval()
-
-
-class _Loader(list):
-    """One batch, as mteb's wrappers look at a data loader."""
-
-    def __init__(self, column: str, values: Sequence[Any]) -> None:
-        super().__init__([{column: list(values)}])
-        self.dataset = SimpleNamespace(features={column: None})
 
 
 class _WrittenDown:
@@ -65,5 +57,5 @@ def mteb_inputs(backbone: EngineBackbone, column: str, values: Sequence[Any]) ->
     if prefix is not None and isinstance(prefix.default, str):
         wrapper.processor.query_prefix = prefix.default
     with contextlib.redirect_stderr(io.StringIO()):  # its progress bars
-        wrapper.encode(_Loader(column, values), task_metadata=None, hf_split="", hf_subset="")
+        wrapper.encode(OneBatch(column, values), task_metadata=None, hf_split="", hf_subset="")
     return dict(wrapper.mdl.inputs)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-from functools import cache
-
 from harness.benchmarks.known import known
-from harness.submissions import checks as official
+from harness.submissions.checks import MODELS, mteb_table
 
 TABFQUAD = "VidoreTabfquadRetrieval"
 ALL = "default"
@@ -16,16 +13,10 @@ Figures = dict[str, tuple[float, int]]
 """Language -> NDCG@5 and queries."""
 
 
-@cache
 def published(backbone: str) -> dict[str, Figures]:
     """MTEB's figures of a backbone, by task."""
-    names = official.MODELS.get(backbone, ())
-    found: dict[str, Figures] = {}
-    with official.MTEB.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["model"] in names:
-                found.setdefault(row["task"], {})[row["hf_subset"]] = float(row["ndcg_at_5"]), int(row["queries"])
-    return found
+    names = MODELS.get(backbone, ())
+    return {task: figures for (model, task), figures in mteb_table().items() if model in names}
 
 
 def smallest_task(backbone: str) -> str:

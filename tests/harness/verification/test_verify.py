@@ -17,7 +17,7 @@ from harness.backbones import registry
 from harness.backbones.colpali import ColPaliBackbone
 from harness.backbones.contract import Options
 from harness.progress import quiet
-from harness.submissions import official
+from harness.submissions import checks
 from harness.verification import published as table
 from harness.verification import report
 from harness.verification.verify import verify
@@ -179,11 +179,11 @@ def published(monkeypatch, tmp_path):
     def write(task, ndcg):
         file = tmp_path / "official.csv"
         file.write_text(f"task,hf_subset,queries,model,ndcg_at_5\n{task},default,3,colqwen2,{ndcg}\n")
-        monkeypatch.setattr(official, "FILE", file)
-        table.published.cache_clear()
+        monkeypatch.setattr(checks, "MTEB", file)
+        checks.mteb_table.cache_clear()
 
     yield write
-    table.published.cache_clear()
+    checks.mteb_table.cache_clear()
 
 
 def test_the_published_figure(verified, checkpoints, published, tmp_path):

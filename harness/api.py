@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.benchmarks.benchmark import Benchmark
     from harness.calibration.window_files import SavedWindow
     from harness.evaluation.config import Config
+    from harness.evaluation.plan import Plan
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "settings", "show", "submit"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit"),
 ]
 
 Say = Callable[[str], None]
@@ -97,6 +98,25 @@ def evaluate(
             Path(mteb_results), data_sets, found.stores, found.methods, chosen, paths.workers, progress or quiet
         )
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
+
+
+def plan(
+    config: Config | Path | str | None = None,
+    *,
+    store: Path | str | None = None,
+    workers: int | None = None,
+    rate: float | None = None,
+    **given: Any,
+) -> Plan:
+    """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
+    from harness.encode import default_root
+    from harness.evaluation.methods import choose_methods
+    from harness.evaluation.own_threshold import add_partners
+    from harness.evaluation.plan import plan as make
+
+    chosen = settings(config, **given)
+    methods = add_partners(choose_methods(chosen.pruners, chosen.trials), chosen.partners, chosen.trials)
+    return make(chosen, methods, Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate)
 
 
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:

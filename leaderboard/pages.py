@@ -22,6 +22,7 @@ from pruners.core.budget import STANDARD
 
 STATUS = {
     "reported": "a paper's figures, as printed",
+    "unpinned": "measured on data, or beside a full model, that no maintainer has pinned: without a rank",
     "self-reported": "measured by who submitted it; nobody has checked it",
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",

@@ -116,7 +116,7 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
 
 def load_run(folder: Path | str, pruners: Sequence[Pruner | type[Pruner]] = ()) -> Results:
     """The results of a run folder. `pruners` are methods of the run that are in no file, for `results.method`."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     return Results(Path(folder), [as_pruner(pruner) for pruner in pruners])
 
@@ -311,7 +311,7 @@ def leaderboard(
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:
     """Text forms of all pruners, for the record, and the pruners that were given as objects."""
-    from pruners.core.pruned import as_pruner
+    from pruners.core.single_page import as_pruner
 
     if isinstance(pruners, (str, Path)) or not isinstance(pruners, Sequence):
         pruners = [pruners]

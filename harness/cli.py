@@ -27,6 +27,7 @@ from harness.commands import (
     verify_backbone,
 )
 from harness.console import people
+from harness.files import in_words
 from pruners.core.errors import PruneBoardError
 
 app = typer.Typer(
@@ -71,9 +72,13 @@ def run() -> int:
     """Run the command that the arguments name; the exit status."""
     try:
         app()
-    except PruneBoardError as error:
-        people.print(f"[bold red]error[/]: {escape(str(error))}", soft_wrap=True)
+    except (PruneBoardError, OSError) as error:
+        told = str(error) if isinstance(error, PruneBoardError) else in_words(error)
+        people.print(f"[bold red]error[/]: {escape(told)}", soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        people.print("interrupted; what was finished is kept, and the same command goes on with it")
+        return 130
     except SystemExit as end:
         if not isinstance(end.code, int | None):
             raise

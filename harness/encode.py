@@ -16,6 +16,7 @@ import torch
 from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
 from harness.backbones.made_with import made_with
+from harness.backbones.store import StoreBackbone
 from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
@@ -25,6 +26,7 @@ from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest_file, store_key
 from harness.store.part import WHOLE, Part
 from harness.store.reader import Store
+from harness.store.selection import select
 from harness.store.sidecar import read_manifest
 from harness.store.writer import SHARD_PAGES, StoreWriter
 from pruners.core.errors import PruneBoardError
@@ -74,6 +76,10 @@ def encode_part(
     `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy. `say` is told
     if other code or libraries encoded the same pages before, and so it must be done again.
     """
+    if isinstance(backbone, StoreBackbone):
+        source = backbone.store
+        folder = store_folder(root, backbone, benchmark, source.manifest.vector_dtype, source.manifest.shard_pages)
+        return select(source, folder, identity_of(backbone, benchmark), benchmark, part, progress)
     read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
     if not (folder / MANIFEST).is_file():

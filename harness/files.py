@@ -34,10 +34,11 @@ def file_checksum(path: Path) -> str:
     return f"xxh3-{digest.hexdigest()}"
 
 
-def write_atomically(path: Path, data: bytes, content: str = "") -> None:
+def write_atomically(path: Path, data: bytes, content: str = "", *, sync_folder: bool = True) -> None:
     """The file is whole under its name or not there: temporary name, fsync, rename, fsync of the folder.
 
-    `content` says what is in it, should the disk be full.
+    `content` says what is in it, should the disk be full. Without `sync_folder` its name may be lost with the power,
+    unless another file of the folder is written after it.
     """
     temporary = temporary_name(path)
     try:
@@ -57,11 +58,29 @@ def write_atomically(path: Path, data: bytes, content: str = "") -> None:
         raise PruneBoardError(
             f"{path.name} cannot be written in {path.parent}: {error.strerror}. What was finished before it is kept"
         ) from error
+    if not sync_folder:
+        return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def in_words(error: OSError) -> str:
+    """What the system refused, and the way out, in one line."""
+    where = f"{error.filename}: " if error.filename else ""
+    ways = {
+        **dict.fromkeys(_DISK_FULL, "free some space and run the same command again; what was finished is kept"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a folder that you may write to"),
+        **dict.fromkeys(
+            (errno.ENOTDIR, errno.EEXIST, errno.EISDIR), "a file is where a folder should be, or the reverse"
+        ),
+        errno.ENOENT: "there is no such file",
+        errno.EMFILE: "too many open files: try `ulimit -n 4096`",
+    }
+    way = ways.get(error.errno or 0)
+    return f"{where}{error.strerror or error}" + (f" ({way})" if way else "")
 
 
 def temporary_name(path: Path) -> Path:

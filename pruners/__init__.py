@@ -17,11 +17,11 @@ _HOMES = {
     "budget": ("STANDARD", "SWEEP", "keep_count"),
     "catalog": ("catalogue", "parse", "resolve"),
     "contract": ("Diagnostic", "Merged", "Preset", "Pruner", "Reducer", "Scorer", "Subset", "learned", "unit"),
-    "declare": ("diagnostic", "preset", "pruner", "reducer", "scorer"),
+    "decorators": ("diagnostic", "preset", "pruner", "reducer", "scorer"),
     "errors": ("PruneBoardError", "PrunerError"),
     "page": ("SIGNALS", "Page", "Window"),
-    "pruned": ("Pruned",),
-    "proof": ("check_contract", "synthetic_page"),
+    "single_page": ("Pruned",),
+    "contract_check": ("check_contract", "synthetic_page"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

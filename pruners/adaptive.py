@@ -60,8 +60,7 @@ class Adaptive(Pruner):
             return ready
         if not pages:
             raise PruneBoardError(f"{self} needs at least one calibration page")
-        contexts = [PruneContext(page.id, SEED, 0) for page in pages]
-        scores = [ready.of.ranked(page, context)[0] for page, context in zip(pages, contexts, strict=True)]
+        scores = [ready.of.ranked(page, PruneContext(page.id, SEED, 0))[0] for page in pages]
         z = np.concatenate([zscores(of_page, self.clip) for of_page in scores])
         quantiles = np.quantile(z, [1 - budget for budget in budgets])
         # γ = 1 keeps everything; the smallest z-score itself would fail the strict comparison with its own quantile

@@ -43,9 +43,7 @@ def _lattice(rows: int, cols: int) -> torch.Tensor:
     row = (torch.arange(rows) + centre).repeat_interleave(cols)
     col = (torch.arange(cols) + centre).repeat(rows)
     rank = torch.zeros(rows * cols, dtype=torch.int64)
-    for bit in range(
-        bits
-    ):  # the lowest bits decide first; row ^ col puts the diagonal neighbour before the adjacent two
+    for bit in range(bits):  # the lowest decide first; row ^ col puts the diagonal neighbour before the adjacent two
         rank = (rank << 2) | ((((row ^ col) >> bit) & 1) << 1) | ((row >> bit) & 1)
     return -rank.double()
 

@@ -22,6 +22,14 @@ sys.path.insert(0, str(ROOT))
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 
 
+def on_config(config: Any) -> Any:
+    """Pages of docs/ that the navigation does not name stand before its last entry, so that none is forgotten."""
+    named = json.dumps(config.nav)
+    more = [path.name for path in sorted((ROOT / "docs").glob("*.md")) if f'"{path.name}"' not in named]
+    config.nav[-1:-1] = [{"More": more}] if more else []
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add what is made, and what is linked to."""
     made = {"api.md": api(), "command-line.md": command_line(), "methods.md": methods()}

@@ -99,7 +99,7 @@ def page() -> str:
         + f"{counts[WORKS]} work here, {counts[REMOTE]} need remote code, {counts[PACKAGE]} a package that is not "
         f"installed, and {counts[NO]} cannot be run.",
         "",
-        "*Works here* says that nothing which can be seen without the weights stands in the way; the loaders are tested",
+        "*Works here* says that nothing that can be seen without the weights stands in the way; the loaders are tested",
         "on tiny checkpoints of each family. `harness verify-backbone` is the test with the real ones.",
         "",
         "| model | revision | | how, or why not |",

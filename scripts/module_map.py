@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("harness", "pruners", "leaderboard")
+STAGES = ["encode", "evaluate", "submit", "leaderboard"]
 BEGIN, END = "<!-- modules: begin -->", "<!-- modules: end -->"
 MOST_INSIDE = 3
 """How deep a value is looked into: a list of objects that hold arrays is as deep as anything goes."""
@@ -32,7 +33,7 @@ FIGURES = re.compile(r"ndcg|retention")
 BESIDE = {
     "harness.benchmarks.content": "hashes what is read",
     "harness.paper": "a paper's figures, to compare with",
-    "pruners.core.proof": "made-up pages, on which kernels are compiled",
+    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
     "leaderboard.backbones": "another page of the site",
     "leaderboard.compare": "another page of the site",
     "leaderboard.heat": "another part of the page",
@@ -61,26 +62,45 @@ def is_datum(value: Any, depth: int = MOST_INSIDE) -> bool:
 
 
 class Watch:
-    """The modules whose functions took or gave back the datum, in the order in which they first did."""
+    """The modules whose functions took or gave back the datum, in the order in which they first did.
 
-    def __init__(self) -> None:
+    They are noted in a file, to which processes that are forked while it watches write too.
+    """
+
+    def __init__(self, notes: Path) -> None:
         self.stage = ""
-        self.seen: dict[str, str] = {}
+        self._notes = notes.open("a", buffering=1, encoding="utf-8")
+        self._path = notes
+        self._noted: set[str] = set()
         self._module_of: dict[CodeType, str | None] = {}
+
+    @property
+    def seen(self) -> dict[str, str]:
+        """Each module, and the stage in which it first had the datum."""
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        found: dict[str, str] = {}
+        for module, stage in map(str.split, lines):
+            found.setdefault(module, stage)
+        return found
+
+    def note(self, module: str) -> None:
+        if module not in self._noted:
+            self._noted.add(module)
+            self._notes.write(f"{module} {self.stage}\n")
 
     def __call__(self, frame: FrameType, event: str, value: Any) -> None:
         code = frame.f_code
         if code not in self._module_of:
             self._module_of[code] = module_name(code.co_filename) if code.co_name != "<module>" else None
         module = self._module_of[code]
-        if module is None or module in self.seen:
+        if module is None or module in self._noted:
             return
         if event == "call":
             given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
             if any(map(is_datum, given)):
-                self.seen[module] = self.stage
+                self.note(module)
         elif event == "return" and is_datum(value):
-            self.seen[module] = self.stage
+            self.note(module)
 
     def compiled(self) -> None:
         """Numba's functions are not seen while they run: those that have machine code by now were called."""
@@ -88,7 +108,7 @@ class Watch:
             if name.partition(".")[0] in PACKAGES:
                 for value in list(vars(module).values()):
                     if getattr(value, "overloads", None) and getattr(value, "__module__", "") == name:
-                        self.seen.setdefault(name, self.stage)
+                        self.note(name)
 
 
 def module_name(file: str) -> str | None:
@@ -101,10 +121,9 @@ def module_name(file: str) -> str | None:
 def trace(folder: Path) -> dict[str, str]:
     """Each module that the datum passed, and the stage in which it first did."""
     os.environ["PRUNEBOARD_STORES"] = str(folder / "stores")
-    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])  # one core, so that no work leaves this process
     import harness
 
-    watch = Watch()
+    watch = Watch(folder / "notes.txt")
     backbone = harness.load_backbone("nano")  # not watched: weights are no datum
     run, submissions = folder / "run", folder / "submissions"
     stages: dict[str, Callable[[], Any]] = {
@@ -135,11 +154,12 @@ def sentence(module: str) -> str:
 
 def with_table(text: str, seen: Mapping[str, str]) -> str:
     """The page with the table put between its marks."""
-    on_the_way = {module: stage for module, stage in seen.items() if module not in BESIDE}
-    table = [f"**{len(on_the_way)} modules**, in the order in which it reaches them:", ""]
+    order = sorted(seen, key=lambda module: (STAGES.index(seen[module]), module))  # processes race within a stage
+    on_the_way = [module for module in order if module not in BESIDE]
+    table = [f"**{len(on_the_way)} modules**, by the stage in which it first reaches them:", ""]
     table += ["| first in | module | what it is |", "| --- | --- | --- |"]
-    table += [f"| {stage} | `{module}` | {sentence(module)} |" for module, stage in on_the_way.items()]
-    beside = [f"`{module}` ({BESIDE[module]})" for module in seen if module in BESIDE]
+    table += [f"| {seen[module]} | `{module}` | {sentence(module)} |" for module in on_the_way]
+    beside = [f"`{module}` ({BESIDE[module]})" for module in order if module in BESIDE]
     table += ["", f"Beside the way, {len(beside)} more: {', '.join(beside)}."]
     head, rest = text.split(BEGIN)
     return "\n".join([head + BEGIN, "", *table, "", END + rest.split(END)[1]])

@@ -100,3 +100,41 @@ def vidore_scale(
     title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {size['pages']} pages, {size['queries']} queries"
     print_rows(rows, COLUMNS, title=title, as_json=as_json)
     people.print(f"peak memory of the largest process: {size['peak_gb']} GB, mapped store pages included")
+
+
+@app.command()
+def store(
+    pages: Annotated[
+        list[int] | None, typer.Option(help="Sizes of stores (repeatable). Default: 8k, 16k, 32k.")
+    ] = None,
+    manifest: Annotated[int, typer.Option(help="Pages of a store of which only the manifest is written.")] = 1_000_000,
+    folder: Annotated[Path, typer.Option(help="Where the stores are written, and removed.")] = SYNTHETIC.parent
+    / "bench",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Writing and opening stores of tiny pages: whether twice the pages take twice the time."""
+    from harness.bench.store import COLUMNS, measure, open_large
+    from harness.progress import bar, quiet
+
+    rows = measure(folder, pages or (8_000, 16_000, 32_000), quiet if as_json else bar)
+    rows.append(open_large(folder, manifest))
+    print_rows(rows, COLUMNS, title="stores of tiny pages; the last line is a manifest alone", as_json=as_json)
+
+
+@app.command()
+def scale(
+    pages: Annotated[str, typer.Option(help="Sizes of the corpus.")] = "10000,100000",
+    queries: Annotated[int, typer.Option(help="Queries, each with one gold page.")] = 1000,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Evaluate 5 methods x 3 budgets on made-up corpora that grow: time must grow with pages, memory must not."""
+    import os
+
+    from harness.bench.scale import BUDGETS, COLUMNS, METHODS, measure
+    from harness.progress import bar, quiet
+
+    sizes = [int(size) for size in pages.split(",")]
+    rows = measure(sizes, queries, workers or os.cpu_count() or 1, quiet if as_json else bar)
+    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {queries} queries, pages of 30 vectors"
+    print_rows(rows, COLUMNS, title=title, as_json=as_json)

@@ -22,9 +22,9 @@ def check(
 ) -> None:
     """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
     from pruners.core.catalog import resolve
+    from pruners.core.contract_check import BUDGETS, check_contract
     from pruners.core.errors import PrunerError
     from pruners.core.page import Window
-    from pruners.core.proof import BUDGETS, check_contract
 
     broken = 0
     rows: list[dict] = []

@@ -10,7 +10,6 @@ from rich.markup import escape
 
 from harness.commands.show import open_in_browser
 from harness.console import output, people
-from harness.loading import loading
 
 
 def explain(
@@ -28,9 +27,8 @@ def explain(
 
     Everything is worked out again from the run's own record and compared with it; a difference is an error.
     """
-    with loading():
-        import harness
-        from harness.progress import bar
+    import harness
+    from harness.progress import bar
 
     report = harness.load_run(run).explain(
         method, against=against, budget=budget, most=queries, store=store, figures_only=figures_only, progress=bar

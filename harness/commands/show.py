@@ -9,7 +9,6 @@ import typer
 from rich.markup import escape
 
 from harness.console import output, people
-from harness.loading import loading
 
 
 def show(
@@ -40,9 +39,8 @@ def show(
 
     Without a run, methods are calibrated here as `harness evaluate` would; a page that is in no store is encoded alone.
     """
-    with loading():
-        import harness
-        from harness.progress import bar
+    import harness
+    from harness.progress import bar
 
     drawing = harness.show(
         page,

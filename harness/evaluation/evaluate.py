@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Pruner, catalogue
 from pruners.core.errors import PruneBoardError
-from pruners.core.plugins import file_and_rest
+from pruners.core.plugins import CatalogEntry, file_and_rest
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,14 @@ def evaluate(
     backbone = registry.load(config.backbone, options)
     setting = Setting(config, benchmark, backbone, paths.stores, paths.workers, progress, say)
     require_calibration(setting, methods)
+    with RunFolder(paths.run).one_writer():
+        return _measure(setting, methods, known, paths)
+
+
+def _measure(setting: Setting, methods: list[Method], known: Mapping[str, CatalogEntry], paths: RunPaths) -> Evaluation:
+    """What is missing of a run is encoded, calibrated, measured and written."""
+    config, benchmark, backbone = setting.config, setting.benchmark, setting.backbone
+    progress, say = setting.progress, setting.say
     run = RunFolder.begin(paths.run, config)
     for remark in benchmark.remarks():
         run.log(remark)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 
 from pruners import Pruner, Window
 from pruners.core.errors import PruneBoardError
@@ -88,6 +87,6 @@ def pack_tensors(tensors: Mapping[str, torch.Tensor]) -> bytes:
     return save(dict(tensors))
 
 
-def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+def read_tensors(data: bytes | None) -> dict[str, torch.Tensor]:
     """The tensors beside a method's JSON; none, if it learned none."""
-    return load_file(path) if path.is_file() else {}
+    return {} if data is None else load(data)

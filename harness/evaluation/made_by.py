@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 import pruners
@@ -27,6 +26,7 @@ from harness.store.reader import Store
 from pruners import Pruner
 from pruners.core import plugins, source
 from pruners.core.errors import PruneBoardError
+from pruners.core.value_text import value_text
 
 MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core", "pruners/kernels")
 """The project's own code that every figure depends on, beside the method's."""
@@ -168,27 +168,16 @@ def _built_in_methods() -> str:
     return source.fingerprint(folder.glob("*.py"), folder)
 
 
-def _state(value: Any) -> Any:
-    """All of a pruner's fields, learned ones too, in a form whose `repr` tells any two of them apart."""
+def _state(value: Any) -> str | None:
+    """All of a pruner's fields, learned ones too, as a text that tells any two of them apart."""
+    return value_text(value, _state_of_object)
+
+
+def _state_of_object(value: Any) -> str:
     if isinstance(value, Pruner):
-        return value.name, _state(value.fields())
+        return f"{value.name} {_state(value.fields())}"
     if isinstance(value, torch.nn.Module):
-        return type(value).__qualname__, _state(dict(value.state_dict()))
-    if isinstance(value, torch.Tensor):
-        data = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-        return str(value.dtype), tuple(value.shape), hashlib.sha256(data.tobytes()).hexdigest()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-    if isinstance(value, dict):
-        return [(repr(_state(key)), _state(inner)) for key, inner in value.items()]
-    if isinstance(value, (set, frozenset)):
-        return sorted(repr(_state(inner)) for inner in value)
-    if isinstance(value, (list, tuple)):
-        return [_state(inner) for inner in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
+        return f"{type(value).__qualname__} {_state(dict(value.state_dict()))}"
     try:
         return hashlib.sha256(pickle.dumps(value)).hexdigest()
     except Exception as error:  # whatever a class raises when it cannot be pickled

@@ -19,17 +19,20 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness import parquet
+from harness.checked_folder import CheckedFolder, DamagedError
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.results import Result
-from harness.files import library_versions, write_atomically
+from harness.files import library_versions
 from harness.metrics.results_table import HEADLINE, KEYS, ResultsTable
 from pruners.core.errors import PruneBoardError
 
@@ -48,6 +51,13 @@ class RunFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._files = CheckedFolder(
+            folder, "Delete it and run the same `harness evaluate` again, which measures it anew"
+        )
+
+    def one_writer(self) -> AbstractContextManager[None]:
+        """Nobody else writes this run while the block runs."""
+        return self._files.one_writer()
 
     @classmethod
     def begin(cls, folder: Path, config: Config) -> RunFolder:
@@ -57,72 +67,74 @@ class RunFolder:
         if path.exists() and path.read_bytes() != text:
             raise PruneBoardError(f"{folder} holds a run of another configuration; choose another --out")
         (folder / "results").mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text)
+        run.write_bytes("config.toml", text)
         run.write_json("environment.json", environment())
         return run
 
-    def write_json(self, name: str, value: Any) -> None:
-        write_atomically(self.folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
-
     def write_bytes(self, name: str, data: bytes) -> None:
-        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.folder / name, data)
+        self._files.write(name, data)
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_bytes(name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """A file as it was written; None if it is not there, or if a release wrote it that noted no checksums."""
+        return self._files.read(name) if self._files.has(name) else None
 
     def read_json(self, name: str) -> Any:
-        path = self.folder / name
-        return json.loads(path.read_text()) if path.exists() else None
+        data = self.read_bytes(name)
+        return None if data is None else json.loads(data)
 
     def has(self, data_set: str, slug: str) -> bool:
-        return self._path(data_set, slug, ".json").exists()
+        return self._files.has(_name(data_set, slug, ".json"))
 
     def forget(self, data_set: str, slug: str) -> None:
         """Take a result out of the run. The JSON file goes first: without it there is no result."""
         for ending in (".json", ".parquet", KEPT):
-            self._path(data_set, slug, ending).unlink(missing_ok=True)
+            self._files.remove(_name(data_set, slug, ending))
 
     def read_made_by(self, data_set: str, slug: str) -> dict[str, str] | None:
-        """What made a result; None if a release did that left no note of it, or if it cannot be read."""
+        """What made a result; None if that cannot be read, so that it is measured again."""
         try:
-            found = json.loads(self._path(data_set, slug, ".json").read_text(encoding="utf-8"))
-        except ValueError:
+            for ending in (".parquet", KEPT):
+                self._files.read(_name(data_set, slug, ending))
+            return self.read_json(_name(data_set, slug, ".json")).get("made_by")
+        except (DamagedError, OSError):
             return None
-        return found.get("made_by") if isinstance(found, dict) and isinstance(found.get("made_by"), dict) else None
 
     def write_result(self, slug: str, result: Result, made_by: Mapping[str, str]) -> None:
         """The JSON file goes last: where it is, the result is whole."""
         rows = io.BytesIO()
         pq.write_table(result.rows, rows)
-        path = self._path(result.data_set, slug, ".parquet")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, rows.getvalue())
+        self.write_bytes(_name(result.data_set, slug, ".parquet"), rows.getvalue())
         budgets = [entry["budget"] for entry in result.summary]
-        write_atomically(path.with_suffix(KEPT), kept_table(budgets, result.kept))
+        self.write_bytes(_name(result.data_set, slug, KEPT), kept_table(budgets, result.kept))
         record = {
             "data_set": result.data_set,
             "method": result.method,
             "made_by": dict(made_by),
             "budgets": result.summary,
         }
-        self.write_json(str(self._path(result.data_set, slug, ".json").relative_to(self.folder)), record)
+        self.write_json(_name(result.data_set, slug, ".json"), record)
 
     def read_result(self, data_set: str, slug: str) -> Result:
-        record = json.loads(self._path(data_set, slug, ".json").read_text())
-        with pq.ParquetFile(self._path(data_set, slug, ".parquet")) as file:
-            rows = file.read()
-        kept = read_kept(self._path(data_set, slug, KEPT), len(record["budgets"]))
-        return Result(record["data_set"], record["method"], record["budgets"], rows, kept, record.get("made_by") or {})
+        record = self.read_json(_name(data_set, slug, ".json"))
+        kept = read_kept(self._files.read(_name(data_set, slug, KEPT)), len(record["budgets"]))
+        return Result(
+            record["data_set"], record["method"], record["budgets"], self._rows(data_set, slug), kept, record["made_by"]
+        )
 
     def read_summary(self, data_set: str, slug: str) -> list[dict]:
         """A result's figures that are no query's: one entry a budget."""
-        return json.loads(self._path(data_set, slug, ".json").read_text())["budgets"]
+        return self.read_json(_name(data_set, slug, ".json"))["budgets"]
 
     def read_table(self, data_sets: Sequence[str], slug: str, measures: Sequence[str] = (HEADLINE,)) -> ResultsTable:
         """Measures of every query. Ranked pages are most of a result, and most of the time: they are not unpacked."""
-        found = {}
-        for data_set in data_sets:
-            with pq.ParquetFile(self._path(data_set, slug, ".parquet")) as file:
-                found[data_set] = file.read([*KEYS, *measures], use_threads=False)
-        return ResultsTable.of(found)
+        return ResultsTable.of({name: self._rows(name, slug, [*KEYS, *measures]) for name in data_sets})
+
+    def _rows(self, data_set: str, slug: str, columns: list[str] | None = None) -> pa.Table:
+        with pq.ParquetFile(io.BytesIO(self._files.read(_name(data_set, slug, ".parquet")))) as file:
+            return file.read(columns, use_threads=False)
 
     def add_timings(self, data_set: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}
@@ -132,11 +144,12 @@ class RunFolder:
         with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}\n")
 
-    def _path(self, data_set: str, slug: str, ending: str) -> Path:
-        folder = data_set.replace("/", "--")
-        if folder in (".", "..") or slug in (".", ".."):
-            raise PruneBoardError(f"{data_set!r} and {slug!r} cannot name files")
-        return self.folder / "results" / folder / f"{slug}{ending}"
+
+def _name(data_set: str, slug: str, ending: str) -> str:
+    folder = data_set.replace("/", "--")
+    if folder in (".", "..") or slug in (".", "..") or "/" in slug:
+        raise PruneBoardError(f"{data_set!r} and {slug!r} cannot name files")
+    return f"results/{folder}/{slug}{ending}"
 
 
 def kept_table(budgets: Sequence[float], kept: np.ndarray) -> bytes:
@@ -150,8 +163,9 @@ def kept_table(budgets: Sequence[float], kept: np.ndarray) -> bytes:
     return parquet.pack(columns, KEPT_FORM)
 
 
-def read_kept(path: Path, budgets: int) -> np.ndarray:
-    rows = np.array(parquet.read(path, KEPT_FORM)["kept"].to_pylist(), np.int64)
+def read_kept(data: bytes, budgets: int) -> np.ndarray:
+    with pq.ParquetFile(io.BytesIO(data)) as file:
+        rows = np.array(file.read(["kept"], use_threads=False)["kept"].to_pylist(), np.int64)
     return rows.reshape(budgets, len(rows) // budgets, -1).transpose(1, 0, 2)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -160,9 +161,8 @@ def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], 
         scored = score_pages(job, pages)
         return found.count(scored, pages), PageFacts.of(pages, scored)
 
-    gone = set(judged) if hold else set()
-    rest = [page for page in range(len(job.store)) if page not in gone]
-    with spread(count, portions(rest), hands, first_here=not judged) as parts:
+    rest = np.setdiff1d(np.arange(len(job.store), dtype=np.int32), judged if hold else [], assume_unique=True)
+    with spread(lambda pages: count(pages.tolist()), portions(rest), hands, first_here=not judged) as parts:
         for counts, facts in parts:
             found.counts.add(counts)
             found.add(facts)
@@ -170,8 +170,11 @@ def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], 
     return found
 
 
-def portions(pages: Sequence[int]) -> list[Sequence[int]]:
-    """A single page first: it is pruned in this process, which a method that ends its process should not take along."""
+def portions(pages: Any) -> list[Any]:
+    """Slices of a sequence of pages.
+
+    A single page first: it is pruned in this process, which a method that ends its process should not take along.
+    """
     found, at = [pages[:1]] if len(pages) else [], 1
     while at < len(pages):
         size = TOGETHER if len(pages) - at > TOGETHER else AT_THE_END

@@ -7,7 +7,6 @@ import pandas as pd
 from harness.evaluation.methods import FULL
 from harness.metrics.ranking import TOP
 from harness.metrics.results_table import HEADLINE
-from harness.submissions.benchmark import read_tables
 from harness.submissions.run_facts import FinishedRun
 
 COLUMNS = ["data_set", "query", "full", "pruned", "difference", "gold", "best"]
@@ -15,7 +14,7 @@ COLUMNS = ["data_set", "query", "full", "pruned", "difference", "gold", "best"]
 
 def lost(run: FinishedRun, slug: str, budget: float) -> pd.DataFrame:
     """The queries whose NDCG@5 is lower than the full model's, those that lost most first."""
-    judged = read_tables(run.files.folder / "benchmark")
+    judged = run.benchmark().judged
     frames = []
     for data_set in run.stores:
         if not run.files.has(data_set, slug):

@@ -36,7 +36,7 @@ def restore(run: FinishedRun, text: str, own: Sequence[Pruner]) -> Pruner:
             raise PruneBoardError(f"no file holds {name}: load_run({str(where)!r}, pruners=[{name}])")
         return plugins.load(known[name])
 
-    tensors = read_tensors(where / "learned" / f"{facts['slug']}.safetensors")
+    tensors = read_tensors(run.files.read_bytes(f"learned/{facts['slug']}.safetensors"))
     pruner = from_tree(facts["state"], tensors, class_of)
     packages = {name: entry.source for name, entry in known.items()}
     now = describe_method(Method(text, pruner, facts["trials"]), [], packages)

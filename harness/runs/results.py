@@ -203,7 +203,7 @@ class Results:
         return {FULL: FULL, **{method.text: method.slug for method in self._measured}}
 
     def _find(self, which: Any) -> _Measured:
-        from pruners.core.pruned import as_pruner
+        from pruners.core.single_page import as_pruner
 
         text = which if isinstance(which, str) else str(as_pruner(which))
         for method in self._measured:

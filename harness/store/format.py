@@ -43,22 +43,23 @@ class Shard:
     bytes: int
     checksum: str
     vectors: int
-    images: tuple[str, ...] = ()
-    """Hashes of the pages' decoded pixels, where they had any."""
+    images: str = ""
+    """Hashes of the pages' decoded pixels, a line each: one text, because a million small ones are slow to read."""
     ids: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, file: str, fields: Mapping[str, Any]) -> Shard:
         """From JSON, which may come from anywhere: `fields` must not name a file, nor anything unknown."""
-        lists = {name: tuple(_texts(fields[name], name)) for name in ("images", "ids") if name in fields}
-        shard = cls(file, **{**fields, **lists})
-        if type(shard.bytes) is not int or type(shard.vectors) is not int or type(shard.checksum) is not str:
-            raise ValueError(f"{file}: bytes and vectors are numbers, the checksum is a text")
+        shard = cls(file, **{**fields, "ids": tuple(_texts(fields.get("ids", []), "ids"))})
+        kinds = [type(value) for value in (shard.bytes, shard.vectors, shard.checksum, shard.images)]
+        if kinds != [int, int, str, str]:
+            raise ValueError(f"{file}: bytes and vectors are numbers, checksum and images are texts")
         return shard
 
     def as_json(self) -> dict[str, Any]:
-        lists = {name: list(texts) for name, texts in (("images", self.images), ("ids", self.ids)) if texts}
-        return {"bytes": self.bytes, "checksum": self.checksum, "vectors": self.vectors, **lists}
+        fields = {"bytes": self.bytes, "checksum": self.checksum, "vectors": self.vectors}
+        more = {"images": self.images, "ids": self.ids}
+        return fields | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def read_manifest_file(folder: Path) -> Manifest:
 
 
 def _texts(value: Any, name: str) -> list[str]:
-    if type(value) is not list or not all(type(text) is str for text in value):
+    if type(value) is not list or not set(map(type, value)) <= {str}:
         raise ValueError(f"{name} is no list of texts")
     return value
 

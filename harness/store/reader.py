@@ -73,7 +73,15 @@ class Store:
 
     @property
     def image_hashes(self) -> tuple[str, ...]:
-        return tuple(image for index in sorted(self.manifest.shards) for image in self.manifest.shards[index].images)
+        """Of each page's decoded pixels; empty where there were none."""
+        found: list[str] = []
+        for index, shard in sorted(self.manifest.shards.items()):
+            count = len(self.manifest.pages_of(index))
+            images = shard.images.split("\n") if shard.images else [""] * count
+            if len(images) != count:
+                raise StoreError(f"{self.folder}: {len(images)} image hashes for the {count} pages of {shard.file}")
+            found += images
+        return tuple(found)
 
     def page(self, index: int) -> Page:
         shard, row = self._locate(index)

@@ -225,7 +225,7 @@ class StoreWriter:
                 target.unlink()
                 continue
             self.manifest = replace(self.manifest, dim=theirs.dim, signals=theirs.signals)
-            self._commit(index, replace(shard, images=tuple(map(image, ids))) if image else shard)
+            self._commit(index, replace(shard, images="\n".join(map(image, ids))) if image else shard)
             taken += 1
         self._look()
         return taken
@@ -309,13 +309,15 @@ class StoreWriter:
             per_token = torch.cat([p.signals[name].T for p in pages])
             arrays[f"signal.{name}"] = per_token.to(torch.float32).contiguous().numpy()
         shard = self._write_file(shard_file(index), arrays, [pending.page_id for pending in self._pending])
-        self._commit(index, replace(shard, images=tuple(pending.image for pending in self._pending)))
+        images = [pending.image for pending in self._pending]
+        self._commit(index, replace(shard, images="\n".join(images) if any(images) else ""))
         self._pending = []
 
     def _write_file(self, name: str, arrays: dict[str, np.ndarray], ids: Sequence[str]) -> Shard:
         data = safetensors.numpy.save(arrays)
         kind = "queries" if name == QUERIES else "pages"
-        write_atomically(self.folder / name, data, f"{kind} {ids[0]!r} to {ids[-1]!r}, ")
+        what = f"{kind} {ids[0]!r} to {ids[-1]!r}, "
+        write_atomically(self.folder / name, data, what, sync_folder=False)  # that its sidecar sees to
         return Shard(name, len(data), checksum(data), int(arrays["offsets"][-1]))
 
     def _commit(self, index: int | None, shard: Shard) -> None:

@@ -57,6 +57,8 @@ class FinishedRun:
         """The benchmark of the run, with its relevance."""
         name = slug(self.card["benchmark"])
         data_sets = tuple(_data_set(data_set, facts) for data_set, facts in self.stores.items())
+        for table in ("pages", "qrels"):
+            self.files.read_bytes(f"benchmark/{table}.parquet")  # an error if it is not what was written
         judged = read_tables(self.files.folder / "benchmark")
         return PinnedBenchmark(BenchmarkFacts(name=name, data_sets=data_sets), judged)
 

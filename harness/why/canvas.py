@@ -17,7 +17,7 @@ from harness.minidocs.drawing import font
 from harness.why.tokens import Span
 from pruners.core.errors import PruneBoardError
 
-TEXT_WIDTH, TEXT_SIZE, LEADING, MARGIN = 640, 15, 23, 16
+TEXT_WIDTH, TEXT_SIZE, LEADING, MARGIN = 720, 15, 23, 16
 GAP = 8
 """Pixels between a page and its thumbnail."""
 

@@ -97,7 +97,9 @@ def explain_run(
     record = open_record(results, stores, figures_only)
     frame = per_query(record, method, against, budget)
     if frame.empty:
-        raise PruneBoardError(f"no data set of {results.folder} has results of both {method} and {against}")
+        reasons = [f"{name} failed: {results.failures[name]}" for name in (method, against) if name in results.failures]
+        both = f"no data set of {results.folder} has results of both {method} and {against}"
+        raise PruneBoardError(reasons[0] if reasons else both)
     rows = most_changed(frame, most)
     missing = list(record.missing)
     cases = []

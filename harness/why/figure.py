@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 PANEL = 2.1
 """Inches of a panel's width."""
 BEFORE, AFTER, STAYS = "#e69f00", "#0072b2", "#009e73"
-LONGEST_LABEL = 24
 HEAT, HOTTEST = "magma", "#fcfdbf"
 TOLD = 0.005
 """Similarity below which a token of the template is not worth a word."""
@@ -63,7 +63,8 @@ def draw(figure: Figure, view: PageView, tell: bool = True) -> None:
         _layer_legend(parts[1], view)
     if words:
         _words(parts[-1], view, across)
-    title = f"{view.data_set}, page {view.page_id}"
+    asked = f": “{view.query.text}”" if view.query else ""
+    title = textwrap.shorten(f"{view.data_set}, page {view.page_id}{asked}", 28 * across, placeholder=" …")
     figure.suptitle(title, fontsize=9, fontweight="bold", parse_math=False)
 
 
@@ -77,8 +78,8 @@ def draw_panels(part: Figure | SubFigure, view: PageView) -> None:
     """The page, and beside it what each method keeps at each budget."""
     rows = _panels(view)
     grid = part.subplots(len(rows), 1 + len(rows[0]), squeeze=False)
-    _page_on(grid[0, 0], view, "page", f"{len(view.canvas.boxes)} vectors")
-    grid[0, 0].set_ylabel(f"page {view.page_id}"[:LONGEST_LABEL], fontsize=8, parse_math=False)
+    _page_on(grid[0, 0], view, "", f"{len(view.canvas.boxes)} vectors")
+    grid[0, 0].set_ylabel("the page", fontsize=8)
     for axes in grid[1:, 0]:
         axes.remove()
     for axes, cell in zip(grid[:, 1:].ravel(), (cell for row in rows for cell in row), strict=True):
@@ -239,7 +240,7 @@ def _words(part: SubFigure, view: PageView, across: int) -> None:
     def write(x: float, y: float, text: str, **look: Any) -> None:
         part.text(0.01 + 0.98 * x / (ROOM * across), 1 - (y + 0.5) / down, text, fontsize=7, parse_math=False, **look)
 
-    write(0, 0, f"similarity lost by the tokens of “{view.query.text}”")
+    write(0, 0, "similarity that the query's tokens lost")
     for y, line in enumerate(lines):
         x = 0.0
         for text, lost in line:

@@ -87,7 +87,7 @@ def _all_pictures(stores: Path, methods: tuple[str, ...]) -> dict[str, list[Pict
 
 def _made(stores: Path, methods: tuple[str, ...]) -> list[Picture]:
     from harness.api import load_backbone, load_benchmark
-    from harness.calibration.methods import Setting, calibrated
+    from harness.evaluation.calibration import Setting, calibrated
     from harness.evaluation.config import Config
     from harness.evaluation.methods import choose_methods
     from harness.evaluation.run_folder import RunFolder
@@ -136,7 +136,7 @@ def _png(image: Image.Image) -> bytes:
 
 def _write(folder: Path, pictures: Sequence[Picture]) -> None:
     """The index goes last: where it is, the pictures are whole."""
-    from harness.store.format import write_atomically
+    from harness.files import write_atomically
 
     folder.mkdir(parents=True, exist_ok=True)
     entries = []

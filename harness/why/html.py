@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -25,44 +25,55 @@ from harness.why.tokens import runs
 if TYPE_CHECKING:
     from harness.why.explain import Explanation
 
-QUALITY = 72
-"""Of WebP: words stay readable at half the bytes of the usual 80."""
+QUALITIES = (72, 40, 15)
+"""Of WebP: at the first, words stay readable at half the bytes of the usual 80; the others are for large files."""
+MOST_BYTES = 6_000_000
+"""Of an explanation with twenty queries."""
 
 
 def explanation_page(found: Explanation) -> str:
-    """`harness explain` as one file."""
-    pictures = {}
-    for case in found.cases:
-        for panel in case.panels:
-            key, uri = embedded(panel.view.canvas.image)
-            pictures[key] = (uri, panel.view.canvas.size)
-    return _page("explain.html.j2", f"{found.method} on {found.benchmark}", found=found, pictures=pictures)
+    """`harness explain` as one file: as good pictures as find room in it."""
+    views = [panel.view for case in found.cases for panel in case.panels]
+    for quality in QUALITIES:
+        pictures: dict[str, tuple[str, tuple[int, int]]] = {}
+        names = {}
+        for view in views:
+            name, uri = embedded(view.canvas.image, quality)
+            names[id(view)] = name
+            pictures[name] = (uri, view.canvas.size)
+        page = _page("explain.html.j2", f"{found.method} on {found.benchmark}", names, found=found, pictures=pictures)
+        if len(page) <= MOST_BYTES * max(1, len(found.cases) / 20):
+            break
+    return page
 
 
 def view_page(view: PageView) -> str:
     """`harness show` as one file."""
     title = f"{view.data_set}, page {view.page_id}"
-    return _page("show.html.j2", title, view=view, pictures=_pictures(view), heats=_heats(view), bare=False)
+    names, pictures = _pictures(view)
+    return _page("show.html.j2", title, names, view=view, pictures=pictures, heats=_heats(view), bare=False)
 
 
 def view_fragment(view: PageView) -> str:
     """The same for a notebook, beside whatever else is on its page."""
     template = _environment().get_template("show.html.j2")
     style = Markup(f"<style>{_asset('why.css')}</style>")
-    return template.render(view=view, pictures=_pictures(view), heats=_heats(view), bare=True, style=style, **_shared())
+    names, pictures = _pictures(view)
+    more = {"pictures": pictures, "heats": _heats(view), "bare": True, "style": style}
+    return template.render(view=view, **more, **_shared(names))
 
 
-def embedded(image: Image.Image) -> tuple[str, str]:
+def embedded(image: Image.Image, quality: int = QUALITIES[0]) -> tuple[str, str]:
     """A name for a picture, by its content, and the picture itself as an address."""
     data = io.BytesIO()
-    image.save(data, "WEBP", quality=QUALITY, method=4)
+    image.save(data, "WEBP", quality=quality, method=4)
     name = hashlib.sha256(data.getvalue()).hexdigest()[:12]
     return f"p{name}", f"data:image/webp;base64,{base64.b64encode(data.getvalue()).decode()}"
 
 
-def _pictures(view: PageView) -> dict[str, tuple[str, tuple[int, int]]]:
-    key, uri = embedded(view.canvas.image)
-    return {key: (uri, view.canvas.size)}
+def _pictures(view: PageView) -> tuple[dict[int, str], dict[str, tuple[str, tuple[int, int]]]]:
+    name, uri = embedded(view.canvas.image)
+    return {id(view): name}, {name: (uri, view.canvas.size)}
 
 
 def _heats(view: PageView) -> list[tuple[str, list[tuple[str, bool]]]]:
@@ -83,20 +94,21 @@ def _heats(view: PageView) -> list[tuple[str, list[tuple[str, bool]]]]:
     return found
 
 
-def _page(template: str, title: str, **values: Any) -> str:
+def _page(template: str, title: str, names: Mapping[int, str], **values: Any) -> str:
     script, style = _asset("why.js"), _asset("why.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     ours = {"script": Markup(script), "style": Markup(f"<style>{style}</style>")}
-    return _environment().get_template(template).render(title=title, policy=policy, **ours, **values, **_shared())
+    return _environment().get_template(template).render(title=title, policy=policy, **ours, **values, **_shared(names))
 
 
-def _shared() -> dict[str, Any]:
+def _shared(names: Mapping[int, str]) -> dict[str, Any]:
+    """What templates call; `names` are those of the views' pictures."""
     return {
         "areas": lambda view, cell: areas(view.canvas, cell.kept),
         "numbers": lambda view, cell: numbers(view.canvas, cell.kept),
         "moves": lambda view, cell: moves(view.canvas, cell),
-        "key": lambda view: embedded(view.canvas.image)[0],
+        "key": lambda view: names[id(view)],
         "path": path,
         "shade": shade,
         "told": told,
@@ -106,14 +118,14 @@ def _shared() -> dict[str, Any]:
 
 def path(boxes: Sequence[tuple[float, float, float, float]]) -> str:
     """Boxes as one SVG path."""
-    return "".join(f"M{x:.1f} {y:.1f}H{right:.1f}V{bottom:.1f}H{x:.1f}z" for x, y, right, bottom in boxes)
+    return "".join(f"M{x:.2f} {y:.2f}H{right:.2f}V{bottom:.2f}H{x:.2f}z" for x, y, right, bottom in boxes)
 
 
 def shade(lost: float) -> str:
     """The background of a token by the similarity that it lost."""
     colour, strength = lost_colour(lost)
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgb({red} {green} {blue} / {0.85 * strength:.2f})"
+    return f"rgb({red} {green} {blue} / {0.6 * strength:.2f})"
 
 
 def told(view: PageView, cell: Cell) -> str:

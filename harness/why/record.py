@@ -30,7 +30,7 @@ from pruners.core.errors import PruneBoardError
 if TYPE_CHECKING:
     from harness.benchmarks.data_set import DataSet
     from harness.runs.results import Results
-    from harness.submissions.finished_run import FinishedRun
+    from harness.submissions.run_facts import FinishedRun
     from pruners import Pruner
 
 TOLERANCE = 1e-4

@@ -12,15 +12,16 @@ from harness.backbones import registry
 from harness.backbones.contract import Options
 from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
-from harness.calibration.methods import Setting, calibrated, require_calibration
 from harness.encode import store_folder
+from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import NATIVE
 from harness.progress import Progress
-from harness.store.format import MANIFEST, read_manifest
+from harness.store.format import MANIFEST
 from harness.store.reader import Store
+from harness.store.sidecar import read_manifest
 from harness.why.kept import Kept, kept_at
 from harness.why.page_view import Layers, PageView, Query, cell_of
 from harness.why.pages import Pages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.store.format import write_atomically
+from harness.files import write_atomically
 from harness.why.explain import Explanation
 from harness.why.page_view import PageView
 from pruners.core.errors import PruneBoardError

@@ -23,7 +23,7 @@ from .groups import Groups
 from .page import Page
 
 if TYPE_CHECKING:
-    from .pruned import Pruned
+    from .single_page import Pruned
 
 SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
@@ -69,7 +69,7 @@ def prune(
     then be a class or a text form, and `page` plain vectors `[N, d]`: a tensor or a numpy array of any floating type.
     """
     if budgets is None or budget is not None:
-        from .pruned import prune_one
+        from .single_page import prune_one
 
         if budgets is not None or budget is None:
             raise PrunerError("prune() takes budget=0.1, or budgets=[0.05, 0.1]: one of the two")

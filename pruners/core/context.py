@@ -25,9 +25,5 @@ class PruneContext:
         return np.random.default_rng([self.seed, self.trial, int.from_bytes(digest[:16], "little")])
 
     def arguments(self, uses: frozenset[str]) -> dict[str, Any]:
-        wanted: dict[str, Any] = {}
-        if "rng" in uses:
-            wanted["rng"] = self.rng()
-        if "queries" in uses:
-            wanted["queries"] = self.queries
-        return wanted
+        rng = {"rng": self.rng()} if "rng" in uses else {}
+        return {**rng, "queries": self.queries} if "queries" in uses else rng

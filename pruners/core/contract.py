@@ -1,7 +1,7 @@
 """The contract of a pruner: two shapes an author writes (scorer, reducer), one interface the harness calls (`prune`).
 
 A pruner is a frozen dataclass: its fields are the method's hyper-parameters, and `learned()` fields hold what
-`calibrate` found. `declare.py` has the decorators that turn an author's function or class into one of these.
+`calibrate` found. `decorators.py` has those that turn an author's function or class into one of these.
 """
 
 from __future__ import annotations

@@ -118,8 +118,7 @@ class _Reader:
             if name in given:
                 raise self._error(place, f"{name!r} is given twice")
             if name not in fields:
-                assert isinstance(node.func, ast.Name)
-                raise self._error(place, _no_parameter(node.func.id, name, fields))
+                raise self._error(place, _no_parameter(ast.unparse(node.func), name, fields))
             given[name] = self._value(value, hints[name])
         return given
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from pruners.kernels import groups as kernels
+from pruners.kernels.rows import squares
 
 from .errors import PruneBoardError
 
@@ -36,7 +37,7 @@ class Groups:
 
     def norms(self) -> np.ndarray:
         """Of the merged vectors."""
-        return kernels.norms(self.patches.numpy(), self.labels, self.scales)
+        return np.sqrt(squares(kernels.merged(self.patches.numpy(), self.labels, self.scales)))
 
     def with_singles(self, patches: torch.Tensor) -> Groups:
         """These, and what `patches` has beyond their own: each a group by itself."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from . import source
 from .errors import CatalogError
+from .value_text import value_text
 
 
 def is_live(cls: type) -> bool:
@@ -101,14 +102,14 @@ def _add(function: types.FunctionType, found: dict[int, str]) -> None:
     for name, given in sorted(_used(function).items()):
         value = _unwrapped(given)
         if isinstance(given, functools.partial):
-            found[id(function)] += f" {name}={_value(given.args)}{_value(given.keywords)}"
+            found[id(function)] += f" {name}={value_text(given.args)}{value_text(given.keywords)}"
         if isinstance(value, types.FunctionType) and value.__module__ == function.__module__:
             _add(value, found)
         elif inspect.isclass(value) and value.__module__ == function.__module__:
             for each in _functions(value):
                 _add(each, found)
             found[id(function)] += _constants(value)
-        elif (told := _value(value)) is not None:
+        elif (told := value_text(value)) is not None:
             found[id(function)] += f" {name}={told}"
         elif file := _file_beside(value):
             found[id(function)] += f" {source.fingerprint(source.with_imports(file, file.parent), file.parent)}"
@@ -116,24 +117,8 @@ def _add(function: types.FunctionType, found: dict[int, str]) -> None:
 
 def _constants(cls: type) -> str:
     """The plain values that a class holds beside its functions."""
-    own = {name: _value(value) for name, value in vars(cls).items() if not name.startswith("__")}
+    own = {name: value_text(value) for name, value in vars(cls).items() if not name.startswith("__")}
     return "".join(f" {cls.__name__}.{name}={told}" for name, told in own.items() if told is not None)
-
-
-def _value(value: Any) -> str | None:
-    """A value as text that is the same in every process; None if it is of a kind that cannot be told so."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return repr(value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = [_value(item) or "?" for item in value]
-        return f"{type(value).__name__}{items if isinstance(value, (list, tuple)) else sorted(items)}"
-    if isinstance(value, dict):
-        return repr([(_value(key) or "?", _value(item) or "?") for key, item in value.items()])
-    if hasattr(value, "detach") and hasattr(value, "numpy"):  # a tensor, without importing torch for it
-        value = value.detach().cpu().double().numpy()  # numpy knows no bfloat16
-    if hasattr(value, "tobytes") and hasattr(value, "dtype"):
-        return f"{value.dtype}{getattr(value, 'shape', '')}{hashlib.sha256(value.tobytes()).hexdigest()}"
-    return None
 
 
 def _used(function: types.FunctionType) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Finding plugins without running them: decorated functions and classes are read from the source with `ast`.
 
-So a list of everything there is costs no import of torch, and a file is executed only when one of its methods is
-used. Three places are searched: a folder of this project, files by path, installed packages by entry point.
-Nothing here knows what a pruner is.
+So a list of everything there is costs no import of torch (0.2 s, against 2 s and more with all methods imported), and a
+file is executed only when one of its methods is used. Decorators must therefore be written out in literals. Three
+places are searched: a folder of this project, files by path, installed packages by entry point. Nothing here knows what
+a pruner is.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from .rows import add_rows, square, squares
+from .rows import add_rows, square
 
 
 @numba.njit(cache=True)
@@ -53,13 +53,4 @@ def merged(vectors: np.ndarray, labels: np.ndarray, scale: np.ndarray) -> np.nda
     for j in range(len(scale)):
         for d in range(vectors.shape[1]):
             found[j, d] *= scale[j]
-    return found
-
-
-@numba.njit(cache=True)
-def norms(vectors: np.ndarray, labels: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Of the merged vectors."""
-    found = squares(merged(vectors, labels, scale))
-    for j in range(len(found)):
-        found[j] = np.sqrt(found[j])
     return found

@@ -54,9 +54,7 @@ def seed_centres(squared: np.ndarray, draws: np.ndarray) -> np.ndarray:
 def lloyd(vectors: np.ndarray, centres: np.ndarray, max_iter: int, tolerance: float) -> np.ndarray:
     """The cluster of each vector, none of them empty; their means are the final centroids."""
     own = squares(vectors)
-    labels, gaps = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float32)
-    for i in range(len(labels)):
-        labels[i] = -1
+    labels, gaps = np.full(len(vectors), -1), np.empty(len(vectors), np.float32)
     for _ in range(max_iter):
         if not _assign(vectors, own, centres, labels, gaps):
             break

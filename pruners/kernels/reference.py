@@ -37,10 +37,6 @@ def merged(vectors: np.ndarray, labels: np.ndarray, scale: np.ndarray) -> np.nda
     return np.array([scale[j] * vectors[labels == j].sum(0) for j in range(len(scale))])
 
 
-def norms(vectors: np.ndarray, labels: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(merged(vectors, labels, scale), axis=1)
-
-
 def cut(merges: np.ndarray, k: int) -> np.ndarray:
     n = len(merges) + 1
     clusters = {i: [i] for i in range(n)}
@@ -57,10 +53,6 @@ def euclidean(products: np.ndarray) -> np.ndarray:
     squared = own[:, None] + own[None, :] - 2 * products
     squared[squared < 1e-12 * own.max()] = 0
     return np.sqrt(squared)[np.triu_indices(len(own), 1)]
-
-
-def below_one(cosines: np.ndarray) -> np.ndarray:
-    return np.maximum(1 - cosines, 0)[np.triu_indices(len(cosines), 1)]
 
 
 def cosine_distances(vectors: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Hierarchical clustering of a page's vectors: a tree that scipy grows once and that is cut at every budget.
 
-Distances come from one matrix product, which is several times faster than scipy's loop over pairs.
+Distances come from one matrix product: with scipy's own loop over pairs, a page of 1,024 vectors takes up to twice as
+long. Growing the tree is left to scipy: loops of our own saved a fifth there, and at most 1.3 ms a tree below that.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
 
 def ward(vectors: np.ndarray) -> np.ndarray:
@@ -25,7 +27,7 @@ def average_cosine(vectors: np.ndarray) -> np.ndarray:
     """Merges by average linkage over 1 - cos."""
     x = vectors.astype(np.float64)
     x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return _grown(below_one(x @ x.T), "average")
+    return _grown(np.maximum(1 - squareform(x @ x.T, checks=False), 0), "average")
 
 
 def _grown(distances: np.ndarray, rule: str) -> np.ndarray:
@@ -56,26 +58,13 @@ def cut(merges: np.ndarray, k: int) -> np.ndarray:
 @numba.njit(cache=True)
 def euclidean(products: np.ndarray) -> np.ndarray:
     """Distances of all pairs, one row's after another's, of points whose inner products are given."""
-    n, largest, at = len(products), 0.0, 0
-    for i in range(n):
-        largest = max(largest, products[i, i])
-    nothing = 1e-12 * largest  # rounding of equal vectors would otherwise order their merges
+    n, at = len(products), 0
+    own = np.diag(products).copy()
+    nothing = 1e-12 * own.max()  # rounding of equal vectors would otherwise order their merges
     distances = np.empty(n * (n - 1) // 2)
     for i in range(n):
         for j in range(i + 1, n):
-            gap = products[i, i] + products[j, j] - 2 * products[i, j]
+            gap = own[i] + own[j] - 2 * products[i, j]
             distances[at] = np.sqrt(gap) if gap >= nothing else 0.0
-            at += 1
-    return distances
-
-
-@numba.njit(cache=True)
-def below_one(cosines: np.ndarray) -> np.ndarray:
-    """1 - cos of all pairs, one row's after another's, at least 0."""
-    n, at = len(cosines), 0
-    distances = np.empty(n * (n - 1) // 2)
-    for i in range(n):
-        for j in range(i + 1, n):
-            distances[at] = max(1 - cosines[i, j], 0.0)
             at += 1
     return distances

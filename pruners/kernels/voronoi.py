@@ -100,12 +100,7 @@ def _keys(bits: np.ndarray) -> np.ndarray:
 
 @numba.njit(cache=True)
 def _margin(row: np.ndarray, a: int, b: int) -> np.float32:
-    return abs(_similarity(row[a]) - _similarity(row[b]))
-
-
-@numba.njit(cache=True)
-def _similarity(key: np.int32) -> np.float32:
-    return np.int32(ordered32(key)).view(np.float32)
+    return abs(np.int32(ordered32(row[a])).view(np.float32) - np.int32(ordered32(row[b])).view(np.float32))
 
 
 @numba.njit(cache=True)

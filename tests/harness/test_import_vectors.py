@@ -12,11 +12,15 @@ import torch
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from harness.backbones import registry
+from harness.benchmarks.benchmark import load_benchmark
 from harness.cli import app
+from harness.encode import encode
 from harness.store.format import StoreError
 from harness.store.import_vectors import import_vectors, read_vectors
 from harness.store.reader import Store
 from pruners import PrunerError, parse, require
+from tests.harness.evaluation.toy import write_backbone, write_data_set
 
 RNG = np.random.default_rng(3)
 LENGTHS = [6, 4, 9]
@@ -99,3 +103,72 @@ def test_query_vectors_must_fit_the_pages(tmp_path):
     np.savez(tmp_path / "other.npz", vectors=np.ones((2, 7)), offsets=np.array([0, 2]))
     with pytest.raises(StoreError, match=r"query '0': vectors are \[2, 7\], but the pages have 5 columns"):
         import_vectors(pages, tmp_path / "other.npz", tmp_path / "store", name="mine")
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """A benchmark's vectors as files (an encoded store read back, pages in another order), and as an imported store."""
+    pages = write_data_set(tmp_path / "pages", range(70), queries=12)
+    (data_set,) = load_benchmark(str(pages)).data_sets
+    store = encode(registry.load(str(write_backbone(tmp_path))), data_set, tmp_path / "encoded")
+    for name, count, ids, read in (
+        ("pages", len(store), store.page_ids, lambda i: store.page(i).vectors),
+        ("queries", len(store.query_ids), store.query_ids, store.query),
+    ):
+        order = list(reversed(range(count)))
+        parts = [read(i).numpy() for i in order]
+        arrays = {"ids": np.array([ids[i] for i in order]), "vectors": np.concatenate(parts), "offsets": offsets(parts)}
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+    options = ["--out", str(tmp_path / "mine"), "--name", "my-retriever"]
+    files = [str(tmp_path / "pages.npz"), str(tmp_path / "queries.npz")]
+    assert CliRunner().invoke(app, ["import-vectors", *files, *options]).exit_code == 0
+    return tmp_path
+
+
+METHODS = ["--pruner", "first_k", "--pruner", "kmeans", "--budgets", "0.2", "--json"]
+
+
+def evaluated(folder, backbone, *more, benchmark="pages"):
+    places = ["--store", str(folder / "stores"), "--out", str(folder / f"run of {backbone[:5]}{len(more)}")]
+    options = ["--backbone", backbone, "--benchmark", str(folder / benchmark), "--workers", "1", *METHODS]
+    result = CliRunner().invoke(app, ["evaluate", *options, *places, *more], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["rows"]
+
+
+def test_imported_vectors_are_evaluated_as_the_model_that_made_them_is(imported):
+    rows = evaluated(imported, f"store={imported / 'mine'}")
+    (store,) = (imported / "stores").glob("my-retriever--pages--*")
+    (encoded,) = map(Store, (imported / "encoded").iterdir())
+    assert Store(store).page_ids == encoded.page_ids
+    assert torch.equal(Store(store).page(7).vectors, encoded.page(7).vectors)
+    model = evaluated(imported, str(imported / "toy_backbone.py"))
+    for found, truth in zip(rows, model, strict=True):
+        assert {**found, "prune_ms_per_page": 0} == {**truth, "prune_ms_per_page": 0}
+    assert 0.2 < rows[0]["ndcg@5"] <= 1
+    assert evaluated(imported, f"store={imported / 'mine'}") == rows, "found again, not written again"
+
+
+def test_imported_vectors_are_calibrated_on_a_held_out_share_of_themselves(imported):
+    rows = evaluated(
+        imported, f"store={imported / 'mine'}", "--calibration", "held-out", "--pruner", "adaptive(random)"
+    )
+    assert "adaptive(random)" in {row["method"] for row in rows}
+
+
+def test_same_pages_are_linked_and_take_no_room(imported):
+    (encoded,) = map(Store, (imported / "encoded").iterdir())
+    evaluated(imported, f"store={encoded.folder}")
+    (linked,) = (imported / "stores").glob("toy--pages--*")
+    assert (linked / "pages-00001.safetensors").samefile(encoded.folder / "pages-00001.safetensors")
+
+
+def test_ids_that_do_not_match_are_named(imported):
+    write_data_set(imported / "others", range(60, 80), queries=3)
+    said = (
+        r"mine has no vectors of 10 of the 20 pages of others, the first is 'page-70'; its own ids are like 'page-69'"
+    )
+    with pytest.raises(StoreError, match=said):
+        evaluated(imported, f"store={imported / 'mine'}", benchmark="others")
+    with pytest.raises(StoreError, match=r"needs the folder of a store: store=FOLDER"):
+        evaluated(imported, "store")

@@ -19,13 +19,14 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
+from harness.evaluation.run_folder import RunFolder
 from harness.progress import quiet
 from harness.store.reader import Store
 from pruners import PruneBoardError, parse, prune
 from pruners.core.budget import drifted
 
 METHODS = ("random", "eos", "sap", "docpruner", "kmeans", "row_pool", "hpc", "oracle")
-TIMES = {"timings.json", "log.txt", "environment.json"}
+TIMES = {"timings.json", "log.txt", "environment.json", "checksums.txt"}
 
 
 def run(toy, out: Path, workers: int = 1, **settings) -> Evaluation:
@@ -176,7 +177,8 @@ def test_another_configuration_does_not_continue_in_the_same_folder(toy, found: 
 def test_a_run_does_not_go_on_with_another_checkpoint(toy, tmp_path: Path) -> None:
     path = run(toy, tmp_path / "run", pruners=("eos",)).run.folder / "stores.json"
     before = json.loads(path.read_text())
-    path.write_text(json.dumps({**before, "plain": {**before["plain"], "store": "that of older weights"}}))
+    older = {**before, "plain": {**before["plain"], "store": "that of older weights"}}
+    RunFolder(path.parent).write_json(path.name, older)
     with pytest.raises(PruneBoardError, match=r"another checkpoint or other pages \(plain changed since\)"):
         run(toy, tmp_path / "run", pruners=("eos",))
 

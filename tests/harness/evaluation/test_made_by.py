@@ -17,6 +17,7 @@ from toy import write_data_set
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.made_by import _state
+from harness.evaluation.run_folder import RunFolder
 from harness.progress import quiet
 from harness.submissions.run_facts import FinishedRun
 from harness.submissions.schema import Origin
@@ -127,7 +128,7 @@ def test_results_of_another_release_library_or_store_are_measured_again(world: W
     path = world.folder / "run" / "results" / "plain" / "eos.json"
     record = json.loads(path.read_text())
     change(record)
-    path.write_text(json.dumps(record))
+    RunFolder(world.folder / "run").write_json("results/plain/eos.json", record)
     written, _ = world.again()
     assert written == {"eos", "full"}
     assert f"{reason}: measuring eos again" in world.said
@@ -158,7 +159,7 @@ def test_a_run_of_an_earlier_release_is_not_submitted(world: World) -> None:
     path = world.folder / "run" / "methods.json"
     methods = json.loads(path.read_text())
     methods["mine"].pop("made_by")
-    path.write_text(json.dumps(methods))
+    RunFolder(world.folder / "run").write_json("methods.json", methods)
     choice = WantedMethods(Origin(submitter="we", submitted="2026-11-16"), methods=("mine",))
     with pytest.raises(PruneBoardError, match="is of an earlier release, which left no note of what measured mine"):
         list(new_submissions(FinishedRun(world.folder / "run"), choice))

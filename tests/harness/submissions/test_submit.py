@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
+from harness.evaluation.run_folder import RunFolder
 from harness.submissions.folder import find_submissions, read_submission
 from harness.submissions.run_facts import FinishedRun
 from harness.submissions.schema import Origin, Track
@@ -103,7 +104,7 @@ def test_native_thresholds_have_no_common_budget_and_are_left_out(evaluation: Ev
     folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
     methods = json.loads((folder / "methods.json").read_text())
     methods["sap"]["own_threshold"] = True
-    (folder / "methods.json").write_text(json.dumps(methods))
+    RunFolder(folder).write_json("methods.json", methods)
     run = FinishedRun(folder)
     assert "sap" not in run.submittable
     with pytest.raises(PruneBoardError, match="a native threshold keeps another ratio on every data set"):
@@ -117,7 +118,7 @@ def test_new_figures_take_the_place_of_ones_own_old_ones_with_a_reason(evaluatio
     (other,) = json.loads(CliRunner().invoke(app, [*options, "they", "--reproduces", first["id"]]).stdout)
     timings = json.loads((folder / "timings.json").read_text())
     timings["plain"]["sap"] += 1
-    (folder / "timings.json").write_text(json.dumps(timings))
+    RunFolder(folder).write_json("timings.json", timings)
     (second,) = json.loads(CliRunner().invoke(app, [*options, "we", "--replace", "timed on a quiet machine"]).stdout)
     assert second["replaces"] == [first["id"]]
     assert json.loads((out / "removed.json").read_text())[first["id"]]["reason"] == "timed on a quiet machine"
@@ -130,7 +131,7 @@ def test_an_unfinished_run_and_a_changed_benchmark_are_refused(evaluation: Evalu
     write_benchmark(FinishedRun(folder), tmp_path / "out")
     stores = json.loads((folder / "stores.json").read_text())
     stores["plain"]["content"]["qrels"] = "sha256-" + 64 * "0"
-    (folder / "stores.json").write_text(json.dumps(stores))
+    RunFolder(folder).write_json("stores.json", stores)
     with pytest.raises(PruneBoardError, match=r"plain.qrels: .* is pinned, the run has sha256-0000"):
         write_benchmark(FinishedRun(folder), tmp_path / "out")
     (folder / "failures.json").unlink()

@@ -1,0 +1,158 @@
+"""How time and memory of an evaluation grow with the corpus: pages made from their index, so that no disk is needed.
+
+Every size runs in a process of its own, whose peak memory is its own. Beside the evaluation stands the physical limit:
+the product of every full page with all queries, and nothing else.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.benchmarks.data_set import DataSet
+from harness.evaluation.methods import choose_methods
+from harness.evaluation.results import DataSetEvaluator
+from harness.evaluation.run_folder import RunFolder
+from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.tally import tally
+from harness.progress import Progress
+from pruners import Page, unit
+
+COLUMNS = {
+    "pages": "pages",
+    "seconds": "s",
+    "per_thousand": "s / 1,000 pages",
+    "limit_seconds": "GEMM alone, s",
+    "peak_mb": "peak MB",
+    "worker_peak_mb": "worker, peak MB",
+}
+METHODS = ("random", "first_k", "uniform_grid", "kcenter", "kmeans")
+BUDGETS = (0.05, 0.1, 0.2)
+GRID, DIM, TOKENS = (5, 6), 128, 20
+TIMED_PAGES = 200  # of the limit
+
+
+class _Names(Sequence[str]):
+    """Ids made when asked for: a million of them take no memory."""
+
+    def __init__(self, letter: str, length: int) -> None:
+        self.letter, self.length = letter, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.length))]
+        if not 0 <= index < self.length:
+            raise IndexError(index)
+        return f"{self.letter}{index:08d}"
+
+
+@dataclass(frozen=True)
+class MadeUpStore:
+    """A store's face: the vectors of a page are drawn from its index, those of a query look for its gold page."""
+
+    pages: int
+    queries: int
+    dim: int = DIM
+
+    def __len__(self) -> int:
+        return self.pages
+
+    @property
+    def page_ids(self) -> Sequence[str]:
+        return _Names("p", self.pages)
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        return tuple(_Names("q", self.queries))
+
+    @property
+    def mean_vectors(self) -> float:
+        return float(GRID[0] * GRID[1])
+
+    def gold(self, query: int) -> int:
+        return query * self.pages // self.queries
+
+    def page(self, index: int) -> Page:
+        return Page(f"p{index:08d}", _vectors(index), GRID, {})
+
+    def query(self, index: int) -> torch.Tensor:
+        near = _vectors(self.gold(index))[torch.arange(TOKENS) % (GRID[0] * GRID[1])]
+        noise = torch.from_numpy(np.random.default_rng([1, index]).normal(size=near.shape).astype(np.float32))
+        return unit(near + noise / DIM**0.5)
+
+
+@lru_cache(maxsize=4)
+def _vectors(index: int) -> torch.Tensor:
+    drawn = np.random.default_rng([0, index]).standard_normal((GRID[0] * GRID[1], DIM), np.float32)
+    return unit(torch.from_numpy(drawn))
+
+
+def measure(sizes: Sequence[int], queries: int, workers: int, progress: Progress) -> list[dict]:
+    """A row for every number of pages."""
+    rows = []
+    spawn = multiprocessing.get_context("spawn")
+    with progress("evaluate made-up pages", total=len(sizes), done=0) as advance:
+        for pages in sizes:
+            with ProcessPoolExecutor(1, mp_context=spawn) as pool:  # a process of its own
+                rows.append(pool.submit(_evaluate, pages, queries, workers).result())
+            advance(1)
+    return rows
+
+
+def _evaluate(pages: int, queries: int, workers: int) -> dict[str, Any]:
+    store = MadeUpStore(pages, queries)
+    qrels = {name: {store.page_ids[store.gold(i)]: 1} for i, name in enumerate(store.query_ids)}
+    names: Any = store.page_ids
+    no_image: Any = None
+    data_set = DataSet("made up", names, no_image, dict.fromkeys(qrels, ""), qrels)
+    methods = [replace(method, trials=1) for method in choose_methods(METHODS, None)]
+    as_store: Any = store
+    start = time.perf_counter()
+    evaluator = DataSetEvaluator.of(data_set, store.query_ids)
+    tiles = load_queries(as_store, range(queries))
+    job = Job(as_store, tuple(methods), BUDGETS, 42, tiles, gold_queries(evaluator.evaluate))
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunFolder(Path(folder))
+        found = tally(job, evaluator.evaluate, workers, lambda pages: None)
+        run.write_result("full", evaluator.full(found, DIM, INDEX_BITS), {})
+        for method in methods:
+            run.write_result(method.slug, evaluator.method(method, found), {})
+    seconds = time.perf_counter() - start
+    unit_mb = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
+    both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    peaks = [resource.getrusage(who).ru_maxrss * unit_mb / 2**20 for who in both]
+    return {
+        "pages": pages,
+        "seconds": round(seconds, 1),
+        "per_thousand": round(1000 * seconds / pages, 2),
+        "limit_seconds": round(_limit(store) * pages / workers, 1),
+        "peak_mb": round(peaks[0]),
+        "worker_peak_mb": round(peaks[1]),
+    }
+
+
+def _limit(store: MadeUpStore) -> float:
+    """Seconds of one thread for the product of a full page with all queries."""
+    torch.set_num_threads(1)
+    queries = torch.cat([store.query(i) for i in range(store.queries)])
+    pages = [store.page(i).vectors for i in range(min(TIMED_PAGES, store.pages))]
+    pages[0] @ queries.T
+    start = time.perf_counter()
+    for vectors in pages:
+        queries @ vectors.T
+    return (time.perf_counter() - start) / len(pages)

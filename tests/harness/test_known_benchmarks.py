@@ -48,7 +48,7 @@ def test_what_mteb_replaced_is_said(monkeypatch):
 
 def test_texts_of_pages_are_read_where_mteb_has_them(tmp_path, datasets_cache):
     """ViDoRe v3.1 carries what OCR read, so that encoders of text can run it; they count in the content."""
-    task = local_task(write_layout(tmp_path / "pages", pages=8, queries=3))
+    task = local_task("VidoreDocVQARetrieval", write_layout(tmp_path / "pages", pages=8, queries=3))
     task.load_data()
     (plain,) = mteb_tasks.from_task(task)
     for subset in task.dataset.values():

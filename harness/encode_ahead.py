@@ -7,6 +7,7 @@ change by a bit.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections import deque
@@ -43,7 +44,7 @@ def encoded_ahead(
 
     with ThreadPoolExecutor(threads) as pool:
         left = iter(batches)
-        waiting = deque(pool.submit(ready, batch) for batch, _ in zip(left, range(threads + 1), strict=False))
+        waiting = deque(pool.submit(ready, batch) for batch in itertools.islice(left, threads + 1))
         try:
             while waiting:
                 prepared, hashes = waiting.popleft().result()

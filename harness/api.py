@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.benchmarks.benchmark import Benchmark
     from harness.calibration.window_files import SavedWindow
     from harness.evaluation.config import Config
+    from harness.evaluation.plan import Plan
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "settings", "show", "submit"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit"),
 ]
 
 Say = Callable[[str], None]
@@ -99,6 +100,25 @@ def evaluate(
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
 
+def plan(
+    config: Config | Path | str | None = None,
+    *,
+    store: Path | str | None = None,
+    workers: int | None = None,
+    rate: float | None = None,
+    **given: Any,
+) -> Plan:
+    """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
+    from harness.encode import default_root
+    from harness.evaluation.methods import choose_methods
+    from harness.evaluation.own_threshold import add_partners
+    from harness.evaluation.plan import plan as make
+
+    chosen = settings(config, **given)
+    methods = add_partners(choose_methods(chosen.pruners, chosen.trials), chosen.partners, chosen.trials)
+    return make(chosen, methods, Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate)
+
+
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
     """A configuration: the default one, or `config` or that of a TOML file, with the options that are given (not None).
 
@@ -142,11 +162,11 @@ def show(
     """
     from harness.encode import default_root
     from harness.progress import quiet
-    from harness.why.show import USUAL, Asked, show_page, show_recorded
+    from harness.why.show import USUAL, PageChoice, show_page, show_recorded
     from harness.why.shown import Drawing
     from pruners.core.errors import PruneBoardError
 
-    asked, root = Asked(page, data_set, query, layers), Path(store) if store else default_root()
+    asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
     texts, own = _chosen(pruners) if pruners else ([], [])
     if run is None:
         chosen = settings(pruners=texts or USUAL, budgets=budgets, **settings_)

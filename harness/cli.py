@@ -21,6 +21,7 @@ from harness.commands import (
     leaderboard,
     listing,
     new_pruner,
+    pin,
     show,
     submit,
     validate,
@@ -47,6 +48,7 @@ app.command()(check.check)
 app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
+app.command()(pin.pin)
 app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from harness.backbones.batching import batch_size_for, in_batches, is_out_of_memory
-from harness.backbones.contract import TEXT_TOKENS, Backbone, EncodedPage
+from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.made_with import made_with
 from harness.backbones.store import StoreBackbone
 from harness.benchmarks.content import image_hash, text_hash
@@ -24,6 +24,7 @@ from harness.cache import default_root as default_root
 from harness.encode_ahead import encoded_ahead, works_ahead
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest_file, store_key
 from harness.store.part import WHOLE, Part
 from harness.store.reader import Store
@@ -37,17 +38,24 @@ def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies; so
     do the code and the libraries that encode.
     """
-    card = backbone.card.as_dict()
-    card.pop("checkpoint")
     parts = ("corpus", "queries", *(["texts"] if backbone.card.kind == TEXT_TOKENS else []))
     content = {part: benchmark.content[part] for part in parts}
-    return {"backbone": card, "benchmark": {"name": benchmark.name, **content}, "made_with": made_with(backbone)}
+    return {**made_by(backbone), "benchmark": {"name": benchmark.name, **content}}
+
+
+def made_by(backbone: Backbone) -> dict[str, Any]:
+    """The share of the backbone in what determines a store."""
+    card = backbone.card.as_dict()
+    card.pop("checkpoint")
+    return {"backbone": card, "made_with": made_with(backbone)}
 
 
 def store_folder(
     root: Path, backbone: Backbone, benchmark: DataSet, vector_dtype: str = "float16", shard_pages: int = SHARD_PAGES
 ) -> Path:
-    """The folder of the store that `encode` would make."""
+    """The folder of the store that `encode` would make. Vectors that were imported stay as they are."""
+    if isinstance(backbone, StoreBackbone):
+        vector_dtype, shard_pages = backbone.store.manifest.vector_dtype, backbone.store.manifest.shard_pages
     identity = identity_of(backbone, benchmark)
     key = store_key({**identity, "vector_dtype": vector_dtype, "shard_pages": shard_pages})
     return root / f"{_word(backbone.card.name)}--{_word(benchmark.name)}--{key}"
@@ -78,9 +86,8 @@ def encode_part(
     if other code or libraries encoded the same pages before, and so it must be done again.
     """
     if isinstance(backbone, StoreBackbone):
-        source = backbone.store
-        folder = store_folder(root, backbone, benchmark, source.manifest.vector_dtype, source.manifest.shard_pages)
-        return select(source, folder, identity_of(backbone, benchmark), benchmark, part, progress)
+        folder = store_folder(root, backbone, benchmark)
+        return select(backbone.store, folder, identity_of(backbone, benchmark), benchmark, part, progress)
     read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
     if not (folder / MANIFEST).is_file():

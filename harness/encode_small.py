@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.progress import Advance
+from harness.store.encoded_page import EncodedPage
 from harness.store.writer import StoreWriter
 from harness.workers import spread
 

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from harness.commands.evaluate import NANO_NOTE
+from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
 from leaderboard import compare, heat, plot, words
@@ -22,6 +22,7 @@ from pruners.core.budget import STANDARD
 
 STATUS = {
     "reported": "a paper's figures, as printed",
+    "unpinned": "measured on data, or beside a full model, that no maintainer has pinned: without a rank",
     "self-reported": "measured by who submitted it; nobody has checked it",
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",

@@ -44,7 +44,7 @@ class Line:
 
     @property
     def ranked(self) -> bool:
-        return self.method.track not in UNRANKED
+        return self.method.track not in UNRANKED and self.entry.status != "unpinned"
 
 
 @dataclass(frozen=True)

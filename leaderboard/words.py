@@ -37,7 +37,7 @@ def file_name(name: str) -> str:
     file, not even on disks that cannot tell `Sap` from `sap`.
     """
     safe = re.sub(r"[^a-z0-9._=-]", "_", name.lower()).lstrip("._=-")[:80]
-    if safe and safe == name:
+    if safe and safe == name and not re.search(r"-[0-9a-f]{8}$", name):  # which looks like a name with a hash
         return safe
     return f"{safe or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 

@@ -43,7 +43,7 @@ TESTS = {
     "harness/calibration": ["tests/harness/calibration"],
     "harness/evaluation": ["tests/harness/evaluation"],
     "harness/submissions": ["tests/harness/submissions"],
-    "harness/store": ["tests/harness/test_store.py", "tests/harness/test_import_vectors.py"],
+    "harness/store": [f"tests/harness/test_{name}.py" for name in ("store", "store_writer", "import_vectors")],
 }
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
 

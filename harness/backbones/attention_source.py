@@ -20,9 +20,10 @@ from PIL import Image
 
 from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import Checkpoint, find_checkpoint
-from harness.backbones.contract import Backbone, Card, EncodedPage
+from harness.backbones.contract import Backbone, Card
 from harness.backbones.engine_weights import LM_HEAD, load_engine_model
 from harness.backbones.probe import attach, capturing
+from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
 BASE_MODELS = {

@@ -18,9 +18,10 @@ import torch
 from PIL import Image
 
 from harness.backbones.checkpoint import Checkpoint, CheckpointError, find_rows, rows_of_weight
-from harness.backbones.contract import Card, EncodedPage, Options
+from harness.backbones.contract import Card, Options
 from harness.backbones.engine_weights import load_engine_model
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
+from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
 SMALL = 512  # width of layers below which two threads take longer than one each in two processes

@@ -12,9 +12,11 @@ decorated loader:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from harness.store.encoded_page import EncodedPage as EncodedPage
 
 if TYPE_CHECKING:
     import torch
@@ -76,18 +78,6 @@ class Card:
         else:
             stated["attention_layers"] = list(self.attention_layers)
         return stated
-
-
-@dataclass(frozen=True)
-class EncodedPage:
-    """One page, encoded: `vectors [N, d]` of its tokens (the card says of which kind), and what came with them."""
-
-    vectors: torch.Tensor
-    grid: tuple[int, int] | None = None
-    signals: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    """By name, float32 `[layers, N]` (one row for signals that have no layers)."""
-    prompt: torch.Tensor | None = None
-    """Vectors `[P, d]` of the prompt and special tokens, which the stock retriever indexes too (profile `native`)."""
 
 
 class Backbone(Protocol):

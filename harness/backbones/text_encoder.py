@@ -17,11 +17,12 @@ import torch
 
 from harness.backbones.base import SMALL, choose_device, choose_dtype
 from harness.backbones.checkpoint import Checkpoint, CheckpointError
-from harness.backbones.contract import TEXT_TOKENS, Card, EncodedPage, Options
+from harness.backbones.contract import TEXT_TOKENS, Card, Options
 from harness.backbones.engine_weights import load_text_encoder
 from harness.backbones.late_interaction import read_late_interaction
 from harness.backbones.probe import ATTENTION_SIGNALS, attach_encoder, capturing
 from harness.backbones.text_windows import Piece, pieces_of
+from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
 LONGEST = 512

@@ -25,8 +25,9 @@ import torch
 
 from harness.backbones.base import SMALL, choose_device, choose_dtype
 from harness.backbones.checkpoint import CheckpointError, content_hash
-from harness.backbones.contract import TEXT_TOKENS, VISUAL, Card, EncodedPage, Options, backbone
+from harness.backbones.contract import TEXT_TOKENS, VISUAL, Card, Options, backbone
 from harness.backbones.engine_weights import quiet_transformers
+from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
 TASK = "VidoreTabfquadRetrieval"

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.calibration.window import GAMMA, layer_curve
 from harness.progress import Progress
+from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
 from pruners import keep_count, unit

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.progress import Progress
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, Manifest, Shard, read_manifest_file, shard_file, write_manifest
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.results import DataSetEvaluator
@@ -26,6 +25,7 @@ from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_querie
 from harness.evaluation.summary import summarise
 from harness.evaluation.tally import tally
 from harness.progress import Progress
+from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
 from pruners import SWEEP, unit

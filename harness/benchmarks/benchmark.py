@@ -59,8 +59,13 @@ def load_benchmark(selector: str) -> Benchmark:
         near = difflib.get_close_matches(selector, [*NAMES, *selectors()], n=1)
         hint = f"did you mean {near[0]}?" if near else "`harness list benchmarks` shows them; a folder is one too"
         raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
+    return Benchmark(folder.resolve().name, _read(data_sets(folder)), own_calibration(folder))
+
+
+def own_calibration(folder: Path) -> str | None:
+    """The pages that a folder sets aside to calibrate on, if it does."""
     own = folder / "calibration"
-    return Benchmark(folder.resolve().name, _read(data_sets(folder)), str(own) if (own / "corpus").is_dir() else None)
+    return str(own) if (own / "corpus").is_dir() else None
 
 
 def with_held_out(benchmark: str, calibration: str | None) -> tuple[str, str | None]:

@@ -16,6 +16,12 @@ NAMES = {
 }
 """A benchmark, and the folders of data sets it is made of."""
 
+NANO_NOTE = (
+    "these figures are of a nano model on synthetic pages: they show that methods and harness work, "
+    "and do not speak for backbones of ColPali's scale"
+)
+"""Of the embedded retriever on the embedded pages, wherever its figures are shown."""
+
 
 class BenchmarkError(PruneBoardError):
     """A benchmark cannot be read."""

@@ -152,7 +152,7 @@ def _report(done: list[Done], settings: ExperimentSettings, as_json: bool) -> No
         files = escape(str(item.files["png"].with_suffix("")))
         output.print(f"{item.experiment.name}{state}: {files}.{{csv,json,tex,svg,png}}", soft_wrap=True)
     if settings.backbone == "nano":
-        from harness.commands.evaluate import NANO_NOTE
+        from harness.benchmarks.embedded import NANO_NOTE
 
         people.print(f"[dim]{NANO_NOTE}[/]", soft_wrap=True)
 

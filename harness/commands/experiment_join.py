@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from harness.commands.evaluate import NANO_NOTE
+from harness.benchmarks.embedded import NANO_NOTE
 from harness.console import output, people
 from pruners.core.errors import PruneBoardError
 

@@ -51,7 +51,7 @@ def backbones(
     as_json: Json = False,
 ) -> None:
     """Backbones: built in, installed, and in the file named with --backbone. Facts are of the default checkpoint."""
-    from harness.backbones.listing import rows
+    from harness.verification.listing import rows
 
     found = rows(backbone)
     for row in [] if as_json else found:

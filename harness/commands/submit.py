@@ -13,6 +13,7 @@ from harness.console import people, print_rows
 def submit(
     run: Annotated[Path, typer.Argument(help="A run folder, as `harness evaluate` wrote it.")],
     submitter: Annotated[str, typer.Option(help="Who answers for the figures: a person or a group.")],
+    account: Annotated[str | None, typer.Option(help="Your account: it alone may change or take it back.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="A method of the run; repeatable. Default: all.")] = None,
     paper: Annotated[str | None, typer.Option(help="Link to where the method is published.")] = None,
     code: Annotated[str | None, typer.Option(help="Link to the method's code.")] = None,
@@ -38,6 +39,7 @@ def submit(
     done = harness.submit(
         run,
         submitter,
+        account=account,
         methods=method or (),
         paper=paper,
         code=code,

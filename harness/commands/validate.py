@@ -15,6 +15,8 @@ def validate(
     against: Annotated[
         Path | None, typer.Option(help="The folder before a change: nothing may go or change unsaid.")
     ] = None,
+    by: Annotated[str | None, typer.Option(help="The account that proposes the change.")] = None,
+    maintainer: Annotated[bool, typer.Option("--maintainer", help="Who proposes the change is a maintainer.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -38,7 +40,9 @@ def validate(
         files = [target] if target.is_file() else [p for p in find_submissions(root) if _below(p, target)]
         if not files:
             raise PruneBoardError(f"{target} has no submissions in it")
-    report = validation.validate(root, files, against)
+    if against is not None and files is not None:
+        raise PruneBoardError("--against compares whole folders of submissions: name the folder, not a part of it")
+    report = validation.validate(root, files, against, validation.ChangeBy(by, maintainer))
     problems = [
         {**problem.as_dict(), "file": _short(problem.file, root)}
         for problem in sorted(report.problems, key=lambda p: (p.level, str(p.file)))

@@ -15,7 +15,7 @@ from harness import paper
 from harness.benchmarks.known import training_draw
 from harness.calibration.data import calibration_data_set, draw, gold_pairs
 from harness.calibration.window import choose_window, mean_retention, pair_retention
-from harness.experiments.figures import legend, looks, panels
+from harness.drawing.figures import legend, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.windows import snap
 from harness.experiments.workbench import Workbench

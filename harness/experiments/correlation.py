@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from harness.experiments import labels
-from harness.experiments.figures import legend, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import standard
 from harness.experiments.workbench import Workbench

@@ -18,8 +18,8 @@ from harness.bench.decoder import Decoder
 from harness.benchmarks.data_set import DataSet
 from harness.calibration.data import draw
 from harness.calibration.window import GAMMA
-from harness.experiments import labels
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.workbench import Workbench

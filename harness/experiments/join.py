@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.experiments import latex
+from harness.drawing import latex
 from harness.experiments.joint import Joint
 from harness.experiments.joint_correlation import sr_ndcg
 from harness.experiments.joint_figures import budget_curve, layer_curve

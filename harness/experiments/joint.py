@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.experiments import labels
+from harness.drawing import labels
 from harness.experiments.joint_sources import MEAN, JoinedFolder, titles
 from harness.experiments.windows import NINE, snap
 from pruners import Window

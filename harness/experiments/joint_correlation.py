@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import latex, printed
+from harness.drawing import latex
+from harness.drawing.figures import legend, looks, panels
+from harness.experiments import printed
 from harness.experiments.correlation import PAPER_POINTS, correlations, pearson, points_of
-from harness.experiments.figures import legend, looks, panels
 from harness.experiments.joint import Joint, Row, benchmarks_of, uneven, where
 from harness.experiments.outcome import Outcome
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from harness.calibration.window import GAMMA
-from harness.experiments import labels, latex
-from harness.experiments.figures import Look, interval_band, layer_bands, line, looks, panels
+from harness.drawing import labels, latex
+from harness.drawing.figures import Look, interval_band, layer_bands, line, looks, panels
 from harness.experiments.gaps import over_benchmarks
 from harness.experiments.joint import Joint, Row, benchmarks_of, listed, uneven, where
 from harness.experiments.outcome import Outcome

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.experiments import labels
+from harness.drawing import labels
 from harness.experiments.registry import EXPERIMENTS
 from harness.experiments.workbench import group_of
 from pruners.core.errors import PruneBoardError

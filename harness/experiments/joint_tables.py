@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from harness.experiments import labels, latex
-from harness.experiments.figures import LOOKS, line, looks, panels
+from harness.drawing import labels, latex
+from harness.drawing.figures import LOOKS, line, looks, panels
 from harness.experiments.joint import Joint, Row, benchmarks_of, uneven, where
 from harness.experiments.joint_figures import legend_of_all
 from harness.experiments.outcome import Outcome

@@ -7,7 +7,8 @@ from typing import Any
 
 from harness import paper
 from harness.calibration.window import GAMMA
-from harness.experiments import labels, latex, printed
+from harness.drawing import labels, latex
+from harness.experiments import printed
 from harness.experiments.gaps import NINE, Retentions, gap, gaps, over_benchmarks
 from harness.experiments.joint import Joint, Row, benchmarks_of, guided_row, listed, uneven, where
 from harness.experiments.joint_sources import MEAN

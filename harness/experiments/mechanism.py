@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from harness.calibration.data import draw as draw_from
 from harness.calibration.data import gold_pairs
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks
 from harness.evaluation.methods import choose_methods, prepare
-from harness.experiments import labels
-from harness.experiments.figures import legend, line, looks
 from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import Workbench
 from harness.why.figure import PANEL, draw_layers, draw_panels, panels_height

@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import labels
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.printed import SIZES
 from harness.experiments.retrieval import RETENTION, failures

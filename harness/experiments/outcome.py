@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.experiments import latex
+from harness.drawing import latex
 from harness.files import write_atomically
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Outcome:
 
 def write_outcome(folder: Path, name: str, outcome: Outcome, about: Mapping[str, Any], title: str = "") -> None:
     """Write all files of an outcome. The JSON file goes last: where it is, the others are whole."""
-    from harness.experiments.figures import render
+    from harness.drawing.figures import render
 
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / f"{name}.csv", as_csv(outcome.rows).encode())

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from harness import paper
 from harness.calibration.window import choose_window, mean_retention, pair_retention
+from harness.drawing.figures import bars, layer_bands, legend, looks, panels
 from harness.encode import encode
-from harness.experiments.figures import bars, layer_bands, legend, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import Workbench
 from harness.store.reader import Store

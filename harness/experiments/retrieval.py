@@ -7,9 +7,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import labels, printed
+from harness.drawing import labels
+from harness.drawing.figures import bars, interval_band, legend, line, looks, panels
+from harness.experiments import printed
 from harness.experiments.cells import Cells
-from harness.experiments.figures import bars, interval_band, legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import PAPER_METHODS, Workbench
 from harness.metrics.ranking import CUTOFFS

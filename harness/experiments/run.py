@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.drawing import labels
 from harness.evaluation.run_folder import environment
-from harness.experiments import labels
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
 from harness.experiments.registry import Experiment
 from harness.experiments.workbench import Workbench, measured_with

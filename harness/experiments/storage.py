@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.backbones.base import choose_device
 from harness.calibration.data import draw
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
 from harness.evaluation.methods import Method
-from harness.experiments import labels
 from harness.experiments.engines import TORCH, Engine, available, disk_bytes
-from harness.experiments.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.union import Union, union

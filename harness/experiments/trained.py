@@ -7,8 +7,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness import paper
-from harness.experiments import labels, printed
-from harness.experiments.figures import legend, line, looks, panels
+from harness.drawing import labels
+from harness.drawing.figures import legend, line, looks, panels
+from harness.experiments import printed
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION, failures
 from harness.experiments.workbench import Workbench

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from harness import paper
 from harness.calibration.window import GAMMA, choose_window, mean_retention, pair_retention, width, window_before
-from harness.experiments import labels, printed
+from harness.drawing import labels
+from harness.drawing.figures import layer_bands, legend, line, looks, panels
+from harness.experiments import printed
 from harness.experiments.cells import Cells
-from harness.experiments.figures import layer_bands, legend, line, looks, panels
 from harness.experiments.gaps import NINE, gaps, nine_windows, printed_gaps, snap
 from harness.experiments.outcome import Outcome
 from harness.experiments.retrieval import RETENTION

@@ -158,7 +158,7 @@ class Results:
 
     def plot(self, methods: Sequence[Any] = ()) -> Figure:
         """Retention against budget with 95 % intervals, of all methods or of some."""
-        from harness.experiments.figures import retention_against_budget
+        from harness.drawing.figures import retention_against_budget
 
         wanted = [self._find(method).text for method in methods] or self.methods
         rows = [row for row in self.rows[1:] if row["method"] in wanted and "own_threshold" not in row]

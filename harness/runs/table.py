@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.experiments import latex
+from harness.drawing import latex
 
 COLUMNS = ("budget", "rank", "method", "NDCG@5", "retention", "low", "high", "SR", "kept", "KB", "ms", "missed")
 """Retention in % of the full model's with its 95 % interval; kept in % of vectors; KB and ms a page; `missed`: an

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.backbones.contract import EncodedPage
 from harness.files import file_checksum
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import StoreError
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter

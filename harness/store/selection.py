@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.backbones.contract import EncodedPage
 from harness.benchmarks.data_set import DataSet
 from harness.progress import Progress
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import StoreError
 from harness.store.part import Part
 from harness.store.reader import Store

@@ -34,8 +34,8 @@ HIGHEST_GRADE = 1000
 
 
 @dataclass(frozen=True)
-class PinnedBenchmark:
-    """A benchmark as pinned. `judged` is empty where only figures are reported."""
+class BenchmarkRecord:
+    """A benchmark as it lies beside its submissions. `judged` is empty where only figures are reported."""
 
     facts: BenchmarkFacts
     judged: Mapping[str, Judgements] = field(default_factory=dict)
@@ -45,10 +45,10 @@ class PinnedBenchmark:
         return {data_set.name: data_set for data_set in self.facts.data_sets}
 
 
-def read_benchmark(folder: Path) -> PinnedBenchmark:
+def read_benchmark(folder: Path) -> BenchmarkRecord:
     """The benchmark of a folder of submissions."""
     benchmark = read_model(folder / BENCHMARK, BenchmarkFacts)
-    return PinnedBenchmark(benchmark, read_tables(folder) if (folder / "qrels.parquet").exists() else {})
+    return BenchmarkRecord(benchmark, read_tables(folder) if (folder / "qrels.parquet").exists() else {})
 
 
 def read_tables(folder: Path) -> dict[str, Judgements]:
@@ -58,7 +58,7 @@ def read_tables(folder: Path) -> dict[str, Judgements]:
     return {name: _judged(pages[name], qrels[name]) for name in pages if name in qrels}
 
 
-def checked_benchmark(home: Path, notes: Notes) -> PinnedBenchmark | None:
+def checked_benchmark(home: Path, notes: Notes) -> BenchmarkRecord | None:
     """A benchmark's record, if it holds together."""
     for name in BENCHMARK_FILES:
         if (home / name).exists() and (reason := unsafe(home / name, home.parent)):
@@ -81,20 +81,20 @@ def checked_benchmark(home: Path, notes: Notes) -> PinnedBenchmark | None:
     known = unknown_content(found.facts)
     for where, what in known or ():
         notes.error(printable(where), printable(what, 200), "measure on the known data, or name it otherwise")
-    if known is None:
-        notes.warn("name", "no benchmark of this name is known to the project", "a maintainer looks at its data first")
+    for where, what in known_counts(found):
+        notes.error(printable(where), what, "measure on the known data, or name it otherwise")
     return found if notes.clean else None
 
 
-def table_differences(pinned: PinnedBenchmark) -> list[tuple[str, str]]:
+def table_differences(record: BenchmarkRecord) -> list[tuple[str, str]]:
     """Where the tables are not what `benchmark.json` says: a field, and a sentence."""
     found = []
-    for name, data_set in pinned.data_sets.items():
-        if name not in pinned.judged:
-            if pinned.judged or data_set.qrels is not None:
+    for name, data_set in record.data_sets.items():
+        if name not in record.judged:
+            if record.judged or data_set.qrels is not None:
                 found.append((name, "has no rows in pages.parquet and qrels.parquet"))
             continue
-        judged = pinned.judged[name]
+        judged = record.judged[name]
         unknown = {page for row in judged.qrels.values() for page in row} - set(judged.page_ids)
         if unknown:
             found.append((f"{name}.qrels", f"judges {len(unknown)} pages that pages.parquet has not"))
@@ -111,7 +111,7 @@ def table_differences(pinned: PinnedBenchmark) -> list[tuple[str, str]]:
         languages = tuple(sorted(set(judged.language_of) - {""}))
         if tuple(sorted(data_set.languages)) != languages:
             found.append((f"{name}.languages", f"are {data_set.languages}, but the tables give {languages}"))
-    found += [(name, "is in the tables only") for name in sorted(set(pinned.judged) - set(pinned.data_sets))]
+    found += [(name, "is in the tables only") for name in sorted(set(record.judged) - set(record.data_sets))]
     return found
 
 
@@ -164,6 +164,27 @@ def unknown_content(benchmark: BenchmarkFacts) -> list[tuple[str, str]] | None:
     return found
 
 
+def known_counts(record: BenchmarkRecord) -> list[tuple[str, str]]:
+    """Where the tables have more queries or judged pairs than mteb counts in a task: a field, and a sentence.
+
+    Fewer are possible: queries without a relevant page are left out.
+    """
+    facts, found = known(), []
+    for task in facts["benchmarks"].get(record.facts.name, ()):
+        parts = [record.judged[name] for name in _parts(task, record.data_sets) if name in record.judged]
+        subsets = facts["tasks"][task]["subsets"].values()
+        read = {
+            "queries": sum(len(judged.qrels) for judged in parts),
+            "qrels": sum(len(pages) for judged in parts for pages in judged.qrels.values()),
+        }
+        found += [
+            (f"{task}.{what}", f"has {count}, {most} are known")
+            for what, count in read.items()
+            if count > (most := sum(subset[what] for subset in subsets))
+        ]
+    return found
+
+
 def _parts(task: str, held: Mapping[str, DataSetFacts]) -> list[str]:
     """A task whose languages have pages of their own is several data sets, `task/language`."""
     return [name for name in held if name == task or name.startswith(f"{task}/")]
@@ -187,7 +208,7 @@ def _of_mteb(task: str, facts: Mapping[str, Any]) -> DataSetFacts:
     )
 
 
-def coverage(submission: Submission, pinned: PinnedBenchmark) -> dict[float, tuple[int, int]]:
+def coverage(submission: Submission, record: BenchmarkRecord) -> dict[float, tuple[int, int]]:
     """Budget -> data sets with all their languages, and data sets of the benchmark.
 
     Papers print the mean over a data set's languages: in reported figures a cell without a language stands for all.
@@ -195,7 +216,7 @@ def coverage(submission: Submission, pinned: PinnedBenchmark) -> dict[float, tup
     found: dict[float, dict[str, set[str]]] = {}
     for cell in submission.cells:
         found.setdefault(cell.budget, {}).setdefault(cell.data_set, set()).add(cell.language)
-    wanted = {name: set(data_set.languages) or {""} for name, data_set in pinned.data_sets.items()}
+    wanted = {name: set(data_set.languages) or {""} for name, data_set in record.data_sets.items()}
     return {
         budget: (
             sum(_whole(submission, here.get(name, set()), languages) for name, languages in wanted.items()),
@@ -209,14 +230,14 @@ def _whole(submission: Submission, found: set[str], wanted: set[str]) -> bool:
     return found == wanted or (submission.claim == "reported" and found == {""})
 
 
-def missing(submission: Submission, pinned: PinnedBenchmark, budget: float) -> list[str]:
+def missing(submission: Submission, record: BenchmarkRecord, budget: float) -> list[str]:
     """What a row lacks, in words."""
     here: dict[str, set[str]] = {}
     for cell in submission.cells:
         if cell.budget == budget:
             here.setdefault(cell.data_set, set()).add(cell.language)
     lacking = []
-    for name, data_set in pinned.data_sets.items():
+    for name, data_set in record.data_sets.items():
         if name not in here:
             lacking.append(name)
         elif not (submission.claim == "reported" and here[name] == {""}):

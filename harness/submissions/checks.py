@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
-from harness.submissions.benchmark import PinnedBenchmark, coverage, missing
+from harness.submissions.benchmark import BenchmarkRecord, coverage, missing
 from harness.submissions.folder import submission_path
 from harness.submissions.mteb_figures import MODELS, mteb_table
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission, Track, content_id
 from harness.submissions.tables import kept_path, per_query_path
 from pruners.core.budget import drifted
+from pruners.core.catalog import catalogue, kind
 
 MEAN_TOLERANCE = 1.0
 MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5, in %
@@ -22,6 +26,13 @@ MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5,
 
 CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
 INDEX_BYTES = 2  # of a number in an index: float16
+LEAST_BYTES = 1 / 8  # of a quantised vector: a bit
+MOST_OF_BUDGET = 1.5, 2.0
+"""How much of its budget an adaptive method may keep: on the mean of a benchmark, and on one data set."""
+PRINTED = 0.005, 0.05
+"""What rounding may change in a printed NDCG, and in a printed percentage."""
+TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
+_NAMES = re.compile(r"[A-Za-z_]\w*(?![\w=])")
 TOLERANCE = 1e-5
 AGAIN = "submit the run again with `harness submit`"
 
@@ -47,7 +58,10 @@ def check_place(submission: Submission, inside: Path, notes: Notes) -> None:
 def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
     """Who measured must show the rankings; who reports has none."""
     tables = {"per_query": per_query_path(path), "kept": kept_path(path)}
+    if submission.origin.submitted > datetime.now(UTC).date() + timedelta(1):
+        notes.error("origin.submitted", f"{submission.origin.submitted} is in the future", "say when it was submitted")
     if submission.claim == "reported":
+        check_printed(submission, notes)
         for name, table in tables.items():
             if getattr(submission, name) is not None or table.exists():
                 notes.error(name, "figures of a paper have no tables", "claim self-reported if you measured them")
@@ -57,6 +71,11 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
             notes.error(name, "is missing: measured figures come with their tables", "write it with `harness submit`")
         elif not table.is_file():
             notes.error(name, f"{table.name} is not there", "add the file that `harness submit` wrote beside this one")
+    for i, cell in enumerate(submission.cells):
+        if cell.retention is not None:
+            notes.error(f"{where(i, cell)}.retention", "only a paper's retention is typed in", "leave it out")
+    if len({cell.trials for cell in submission.cells if cell.budget < 1}) > 1:
+        notes.error("cells.trials", "differ between budgets or data sets: which were chosen, and why?", AGAIN)
     if submission.environment is None:
         notes.error("environment", "is missing", "say what it was measured with")
     unread = {"languages"} if submission.backbone.kind == "text tokens" else {"languages", "page_texts"}
@@ -69,6 +88,48 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
         notes.error(
             "reproduces", "goes with the claim `reproduced`, and only with it", "name the id, or claim otherwise"
         )
+
+
+def check_printed(submission: Submission, notes: Notes) -> None:
+    """Who reports names a source, and prints figures that agree with each other as far as rounding lets them."""
+    origin = submission.origin
+    if not (origin.paper or origin.code or origin.note):
+        notes.error("origin", "names no source", "say with a link, or in the note, where the figures are printed")
+    full = {(c.data_set, c.language): c.ndcg.get("5", 0.0) for c in submission.cells if c.budget == 1.0}
+    rounding, percent = PRINTED
+    for i, cell in enumerate(submission.cells):
+        of, ndcg = full.get((cell.data_set, cell.language)), cell.ndcg.get("5")
+        if cell.retention is not None and of and ndcg is not None:
+            got, slack = 100 * ndcg / of, 100 * rounding * (of + ndcg) / of**2 + percent
+            if abs(cell.retention - got) > slack:
+                what = f"is {cell.retention:g}, the NDCG@5 printed beside it gives {got:.1f}"
+                notes.error(f"{where(i, cell)}.retention", what, "copy the table again")
+
+
+@cache
+def _built_in() -> dict[str, str]:
+    """Built-in methods -> what they leave and how their budget behaves; empty for names that stand for others."""
+    found = {name: entry for name, entry in catalogue().items() if entry.source == "built-in"}
+    return {name: "" if entry.decorator == "preset" else kind(entry) for name, entry in found.items()}
+
+
+def check_method(submission: Submission, notes: Notes) -> None:
+    """A built-in method is of the track and the kind of budget that it is of."""
+    method, known = submission.method, _built_in()
+    names = _NAMES.findall(f"{method.composition or ''} {method.expression}")
+    if method.file_hash is None and (seen := next((n for n in names if "diagnostic" in known.get(n, "")), None)):
+        if method.track is not Track.diagnostic:
+            notes.error("method.track", f"{seen} is a diagnostic: it has seen the queries", "call it so")
+        return
+    outer = (method.composition or method.expression).partition("(")[0]
+    if method.file_hash or submission.claim == "reported" or not known.get(outer):
+        return  # a user's own, a paper's, or a name that stands for others
+    output = known[outer].partition(",")[0]
+    if method.track not in (TRACKS[output], Track.trained):
+        notes.error("method.track", f"{outer} is of the track {TRACKS[output].value}", "call it so")
+    for claimed, what in ((method.adaptive, "adaptive"), (method.snapped, "snapped")):
+        if claimed and all(known.get(name, what).find(what) < 0 for name in names if known.get(name) != ""):
+            notes.error(f"method.{what}", f"{outer} is not: every page keeps its budget", AGAIN)
 
 
 def check_code(submission: Submission, notes: Notes) -> None:
@@ -86,7 +147,7 @@ def check_code(submission: Submission, notes: Notes) -> None:
         notes.error("method.version", what, AGAIN)
 
 
-def check_cells(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
+def check_cells(submission: Submission, record: BenchmarkRecord, notes: Notes) -> None:
     reported = submission.claim == "reported"
     listed = {data_set.name for data_set in submission.benchmark.data_sets}
     keys = Counter((cell.data_set, cell.language, cell.budget) for cell in submission.cells)
@@ -99,11 +160,11 @@ def check_cells(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -
         field = f"cells ({printable(name)})"
         if name not in listed:
             notes.error(field, "benchmark.data_sets does not list it", "list it, or mend the name")
-        if name not in pinned.data_sets:
+        if name not in record.data_sets:
             say = notes.warn if reported else notes.error
-            say(field, f"is no data set of {pinned.facts.name}: it counts for nothing", "see benchmark.json")
+            say(field, f"is no data set of {record.facts.name}: it counts for nothing", "see benchmark.json")
         else:
-            strange = {cell.language for cell in cells} - {*pinned.data_sets[name].languages, ""}
+            strange = {cell.language for cell in cells} - {*record.data_sets[name].languages, ""}
             if strange:
                 notes.error(field, f"the benchmark has no queries in {printable(min(strange))}", "mend the language")
         full = {cell.language for cell in cells if cell.budget == 1.0}
@@ -113,16 +174,16 @@ def check_cells(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -
                 f"has no cell of the full model (budget 1.0){f' in {printable(min(lacking))}' if min(lacking) else ''}"
             )
             notes.error(field, what, "every figure is relative to the full model of the same run: add its cells")
-    _warn_of_gaps(submission, pinned, notes)
+    _warn_of_gaps(submission, record, notes)
 
 
-def _warn_of_gaps(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
+def _warn_of_gaps(submission: Submission, record: BenchmarkRecord, notes: Notes) -> None:
     """One line for all budgets that lack the same."""
     gaps: dict[tuple[str, ...], list[float]] = {}
-    found = coverage(submission, pinned)
+    found = coverage(submission, record)
     for budget, (done, wanted) in found.items():
         if done < wanted:
-            gaps.setdefault(tuple(missing(submission, pinned, budget)), []).append(budget)
+            gaps.setdefault(tuple(missing(submission, record, budget)), []).append(budget)
     for lacking, budgets in gaps.items():
         done, wanted = found[budgets[0]]
         some = ", ".join(map(printable, lacking[:3])) + (" …" if len(lacking) > 3 else "")
@@ -130,10 +191,10 @@ def _warn_of_gaps(submission: Submission, pinned: PinnedBenchmark, notes: Notes)
         notes.warn("cells", f"{done}/{wanted} at budget {at}, so unranked: no {some}", "measure the rest")
 
 
-def check_content(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
+def check_content(submission: Submission, record: BenchmarkRecord, notes: Notes) -> None:
     """What was read must be what is pinned: counts, revisions and hashes."""
     for data_set in submission.benchmark.data_sets:
-        known = pinned.data_sets.get(data_set.name)
+        known = record.data_sets.get(data_set.name)
         if known is None:
             continue  # said with its cells
         for what in CONTENT:
@@ -151,21 +212,28 @@ def check_size(submission: Submission, notes: Notes) -> None:
     if method.adaptive:
         _warn_of_drift(submission, notes)
     for i, cell in enumerate(submission.cells):
-        if None in (dim, cell.bytes_per_page, cell.vectors_per_page) or method.track is Track.quantised:
+        if None in (dim, cell.bytes_per_page, cell.vectors_per_page):
             continue
-        least = (cell.vectors_per_page or 0) * (dim or 0) * INDEX_BYTES
+        quantised = method.track is Track.quantised and cell.budget < 1
+        least = (cell.vectors_per_page or 0) * (LEAST_BYTES if quantised else (dim or 0) * INDEX_BYTES)
         if (cell.bytes_per_page or 0) < least * (1 - TOLERANCE):
-            what = f"{cell.bytes_per_page:.1f} bytes a page cannot hold its vectors: float16 needs {least:.1f}"
-            notes.warn(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less")
+            codec = "a bit for each" if quantised else "float16"
+            what = f"{cell.bytes_per_page:.2f} bytes a page cannot hold its vectors: {codec} needs {least:.2f}"
+            notes.error(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less than float16")
 
 
 def _warn_of_drift(submission: Submission, notes: Notes) -> None:
-    """One line for each budget that was missed."""
+    """One line for each budget that was missed; missed by far, it is another budget."""
     kept: dict[float, dict[str, float]] = {}
     for cell in submission.cells:
         if cell.budget < 1 and cell.realised is not None:
             kept.setdefault(cell.budget, {})[cell.data_set] = cell.realised
     for budget, by_data_set in kept.items():
+        mean, most = float(benchmark_mean(list(by_data_set.values()))), max(by_data_set.values())
+        if submission.claim != "reported" and (mean > MOST_OF_BUDGET[0] * budget or most > MOST_OF_BUDGET[1] * budget):
+            what = f"keeps {mean:.3f} on the mean and up to {most:.3f}: that is another budget"
+            notes.error(f"cells (budget {budget:g}).realised", what, "calibrate it, or submit it at what it keeps")
+            continue
         off = {name: realised for name, realised in by_data_set.items() if drifted(realised, budget)}
         if off:
             worst = max(off, key=lambda name: abs(off[name] - budget))
@@ -173,8 +241,8 @@ def _warn_of_drift(submission: Submission, notes: Notes) -> None:
             notes.warn(f"cells (budget {budget:g}).realised", what, "read its figures beside its realised budget")
 
 
-def check_official(submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> None:
-    complete = coverage(submission, pinned).get(1.0, (0, 1))
+def check_official(submission: Submission, record: BenchmarkRecord, notes: Notes) -> None:
+    complete = coverage(submission, record).get(1.0, (0, 1))
     for check in compare_with_mteb(submission, complete[0] == complete[1]):
         if not check.passed:
             what = f"{printable(check.data_set)}" if check.data_set else "mean of the benchmark"

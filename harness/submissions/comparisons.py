@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import compare
-from harness.submissions.benchmark import PinnedBenchmark, coverage
+from harness.submissions.benchmark import BenchmarkRecord, coverage
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Submission, Track
 from harness.submissions.tables import ScoresOf
@@ -28,6 +28,8 @@ class Peer:
     scores: ScoresOf | None
     """Computed again; None where figures are reported, or nothing could be."""
     notes: Notes
+    rankings: Mapping[tuple[str, float], str] = field(default_factory=dict)
+    """Digests, by data set and budget."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,19 @@ class _Cell:
     by_data_set: dict[tuple[str, str], np.ndarray]
     """(data set, language) -> NDCG@5 of each query, mean over trials."""
 
+    @property
+    def retained(self) -> float | None:
+        """Score Retention, mean over data sets and languages."""
+        cells = [c.score_retention for c in self.peer.submission.cells if c.budget == self.budget]
+        return None if None in cells else float(np.mean(np.array(cells, float)))
 
-def check_against_full_and_random(peers: Sequence[Peer], pinned: PinnedBenchmark) -> None:
+
+def check_against_full_and_random(peers: Sequence[Peer], record: BenchmarkRecord) -> None:
     """One bootstrap for all submissions of a benchmark that share a full model, so that they share its resamples."""
     groups: dict[tuple[str, str], list[_Cell]] = {}
     fulls: dict[tuple[str, str], _Cell] = {}
     for peer in peers:
-        whole = [b for b, (done, wanted) in coverage(peer.submission, pinned).items() if done == wanted]
+        whole = [b for b, (done, wanted) in coverage(peer.submission, record).items() if done == wanted]
         if peer.scores is None or 1.0 not in whole:
             continue
         found = {budget: _Cell(peer, budget, _by_language(peer.scores, budget)) for budget in whole}
@@ -53,10 +61,59 @@ def check_against_full_and_random(peers: Sequence[Peer], pinned: PinnedBenchmark
     for key, cells in groups.items():
         if cells:
             _compare_group(cells, fulls[key])
-    _warn_of_other_full_models(groups, fulls)
 
 
-def reproductions(peers: Sequence[Peer], pinned: Mapping[str, PinnedBenchmark]) -> dict[str, tuple[str, ...]]:
+def check_copies(peers: Sequence[Peer], known: Set[str]) -> None:
+    """Tables that were submitted before, by another or under another name. Those `known` before are the originals."""
+    ordered = sorted(peers, key=lambda peer: _seniority(peer.submission, known))
+    names: dict[tuple[str, ...], tuple[str, ...]] = {}
+    tables: dict[tuple[str | None, ...], Submission] = {}
+    seen: dict[tuple, list[Peer]] = {}
+    for peer in ordered:
+        ours = peer.submission
+        for name in (
+            (ours.benchmark.name,),
+            place := (ours.benchmark.name, ours.backbone.name),
+            (*place, ours.method.name),
+        ):
+            first = names.setdefault(tuple(part.casefold() for part in name), name)
+            if first != name:
+                what = f"{name[-1]} differs from {first[-1]} only in its case, which some disks cannot tell apart"
+                peer.notes.error("name", what, "choose another name")
+        if ours.per_query is None:
+            continue
+        theirs = tables.setdefault((ours.per_query, ours.kept), ours)
+        if theirs is not ours and _submitter(theirs) != _submitter(ours):
+            what = f"its tables are those of {theirs.id}, byte by byte: a copy shows nothing"
+            peer.notes.error("per_query", what, "measure it yourself")
+            continue
+        same = [seen.setdefault((*place, *key), []) for key in peer.rankings.items()]
+        _find_renamed(peer, same)
+        for earlier in same:
+            earlier.append(peer)
+
+
+def _find_renamed(peer: Peer, same: Sequence[Sequence[Peer]]) -> None:
+    """`same`: for each data set and budget those before it that rank every query alike."""
+    everywhere = [one for one in (same[0] if same else ()) if all(any(one is p for p in here) for here in same[1:])]
+    first = next((one for one in everywhere if one.submission.method.name != peer.submission.method.name), None)
+    if first is None:
+        return
+    what = f"ranks every query as {printable(first.submission.method.name)} ({first.submission.id}) does"
+    say = peer.notes.warn if _submitter(first.submission) == _submitter(peer.submission) else peer.notes.error
+    say("per_query", what, "the same method has the same name; if it is your own variant, say what differs")
+
+
+def _seniority(submission: Submission, known: Set[str]) -> tuple:
+    """Which of two that are the same was first: what was there before, then who does not say that it is the second."""
+    return submission.id not in known, submission.claim == "reproduced", submission.origin.submitted, submission.id
+
+
+def _submitter(submission: Submission) -> str:
+    return submission.origin.submitter.casefold()
+
+
+def reproductions(peers: Sequence[Peer], record: Mapping[str, BenchmarkRecord]) -> dict[str, tuple[str, ...]]:
     """Id -> ids of submissions by others that measured the same and agree: both of a pair count as reproduced."""
     known = {peer.submission.id: peer for peer in peers}
     agree: dict[str, tuple[str, ...]] = {}
@@ -67,7 +124,7 @@ def reproductions(peers: Sequence[Peer], pinned: Mapping[str, PinnedBenchmark]) 
         theirs = known[ours.reproduces].submission if ours.reproduces in known else None
         if theirs is None:
             peer.notes.error("reproduces", f"there is no valid submission {printable(ours.reproduces)}", "mend the id")
-        elif reason := _not_the_same(ours, theirs, pinned[ours.benchmark.name]):
+        elif reason := _not_the_same(ours, theirs, record[ours.benchmark.name]):
             peer.notes.warn("reproduces", reason, "so it counts as a measurement of its own")
         else:
             agree[ours.id] = (*agree.get(ours.id, ()), theirs.id)
@@ -75,14 +132,14 @@ def reproductions(peers: Sequence[Peer], pinned: Mapping[str, PinnedBenchmark]) 
     return agree
 
 
-def _not_the_same(ours: Submission, theirs: Submission, pinned: PinnedBenchmark) -> str | None:
+def _not_the_same(ours: Submission, theirs: Submission, record: BenchmarkRecord) -> str | None:
     """Why one submission does not reproduce another; None if it does."""
     mine = ours.benchmark.name, ours.backbone.name, ours.method.name
     if mine != (theirs.benchmark.name, theirs.backbone.name, theirs.method.name):
         return f"{theirs.id} is of another benchmark, backbone or method"
-    if ours.origin.submitter.casefold() == theirs.origin.submitter.casefold():
+    if _submitter(ours) == _submitter(theirs):
         return f"{theirs.id} is by the same submitter"
-    left, right = _means(ours, pinned), _means(theirs, pinned)
+    left, right = _means(ours, record), _means(theirs, record)
     shared = sorted(left.keys() & right.keys())
     if not any(budget < 1 for budget in shared):
         return f"{theirs.id} shares no complete budget with it"
@@ -92,14 +149,14 @@ def _not_the_same(ours: Submission, theirs: Submission, pinned: PinnedBenchmark)
     return None
 
 
-def _means(submission: Submission, pinned: PinnedBenchmark) -> dict[float, float]:
+def _means(submission: Submission, record: BenchmarkRecord) -> dict[float, float]:
     """Mean NDCG@5 in % of every complete budget."""
     means = {}
-    for budget, (done, wanted) in coverage(submission, pinned).items():
+    for budget, (done, wanted) in coverage(submission, record).items():
         if done == wanted:
             by_data_set: dict[str, list[float]] = {}
             for cell in submission.cells:
-                if cell.budget == budget and cell.data_set in pinned.data_sets:
+                if cell.budget == budget and cell.data_set in record.data_sets:
                     by_data_set.setdefault(cell.data_set, []).append(cell.ndcg["5"])
             means[budget] = 100 * float(benchmark_mean([data_set_mean(v) for v in by_data_set.values()]))
     return means
@@ -111,6 +168,7 @@ def _compare_group(cells: Sequence[_Cell], full: _Cell) -> None:
         rows = [cell.by_data_set[name, language] for cell in (*cells, full)]
         subsets.setdefault(name, []).append(np.vstack(rows))
     found = compare(list(subsets.values()), resamples=RESAMPLES)
+    _warn_of_diagnostics(cells)
     random_at = {c.budget: i for i, c in enumerate(cells) if c.peer.submission.method.name == RANDOM}
     for i, cell in enumerate(cells):
         if cell.peer.submission.method.track is Track.diagnostic:
@@ -128,22 +186,16 @@ def _compare_group(cells: Sequence[_Cell], full: _Cell) -> None:
             cell.peer.notes.warn(field, what, "so weak, or is the order of its scores reversed?")
 
 
-def _warn_of_other_full_models(
-    groups: Mapping[tuple[str, str], Sequence[_Cell]], fulls: Mapping[tuple[str, str], _Cell]
-) -> None:
-    """One revision of one backbone on one benchmark has one full model; another machine may move a last digit."""
-    first: dict[tuple[str, str | None], _Cell] = {}
-    for key, full in fulls.items():
-        backbone = full.peer.submission.backbone
-        known = first.setdefault((backbone.name, backbone.revision), full)
-        gap = max(float(np.abs(known.by_data_set[k] - full.by_data_set[k]).mean()) for k in full.by_data_set)
-        if gap > REPRODUCED_WITHIN / 100:
-            for notes in {id(cell.peer): cell.peer.notes for cell in groups[key]}.values():
-                notes.warn(
-                    "cells (budget 1)",
-                    f"the full model ranks otherwise than in {known.peer.submission.id}, of the same revision",
-                    "look at dtype, query template and profile",
-                )
+def _warn_of_diagnostics(cells: Sequence[_Cell]) -> None:
+    """Who sees the gold queries keeps the vectors that score highest; a subset chosen blindly does not reach that."""
+    best = {c.budget: c.retained for c in cells if c.peer.submission.method.track is Track.diagnostic}
+    for cell in cells:
+        most = best.get(cell.budget)
+        if cell.peer.submission.method.track is Track.subset and most and (cell.retained or 0) >= most:
+            what = (
+                f"Score Retention {cell.retained:.3f} reaches that of a diagnostic, which sees the queries: {most:.3f}"
+            )
+            cell.peer.notes.warn(f"cells (budget {cell.budget:g})", what, "has the method seen them?")
 
 
 def _by_language(found: ScoresOf, budget: float) -> dict[tuple[str, str], np.ndarray]:

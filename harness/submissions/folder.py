@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,8 +26,10 @@ MAX_JSON = 4 * 2**20
 MOST_KEYS = 2000  # of one object
 MOST_PROBLEMS = 50  # said of one file
 REMOVED = "removed.json"
-ROOT_FILES = {"README.md", "schema.json", REMOVED}
+PINS = "pins.json"
+ROOT_FILES = {"README.md", "schema.json", PINS, REMOVED}
 BENCHMARK = "benchmark.json"
+FULL = "full.json"
 BENCHMARK_FILES = {BENCHMARK, "pages.parquet", "qrels.parquet"}
 ENDINGS = (".json", ".kept.parquet", ".parquet")
 
@@ -79,6 +82,8 @@ def find_submissions(folder: Path) -> list[Path]:
 def read_model(path: Path, model: type[pydantic.BaseModel]) -> Any:
     """A file from outside as a pydantic model: of bounded size, without repeated keys or numbers that are none."""
     try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise SubmissionError(path, [("", "is a link, or no file: links are not followed")])
         if path.stat().st_size > MAX_JSON:
             raise SubmissionError(path, [("", f"the file has more than {MAX_JSON // 2**20} MB")])
         text = path.read_bytes()
@@ -159,9 +164,10 @@ def check_tree(root: Path, about: About) -> None:
         if path.is_dir() and not path.is_symlink():
             continue
         depth = len(path.relative_to(root).parts)
-        if not (
-            path in named or (depth == 1 and path.name in ROOT_FILES) or (depth == 2 and path.name in BENCHMARK_FILES)
-        ):
+        places = {1: ROOT_FILES, 2: BENCHMARK_FILES, 3: {Path(FULL).with_suffix(ending).name for ending in ENDINGS}}
+        if path.is_symlink():
+            about(path).error("path", "is a link; links are not followed", "put the file itself there")
+        elif not (path in named or path.name in places.get(depth, ())):
             about(path).error("path", "does not belong here", "remove it; submissions are data of a stated form")
     removed = _removals(root, about)
     for path in submissions:
@@ -169,32 +175,73 @@ def check_tree(root: Path, about: About) -> None:
             about(path).error("id", f"{REMOVED} says that it is gone", "remove the files, or the line")
 
 
-def check_history(root: Path, base: Path, about: About) -> None:
-    """Against the state before: submissions go with a stated reason only, and pinned benchmarks do not change."""
+@dataclass(frozen=True)
+class ChangeBy:
+    """Who proposes a change; nobody in particular may only add."""
+
+    account: str | None = None
+    maintainer: bool = False
+
+    def owns(self, submission: Submission) -> bool:
+        return self.maintainer or (self.account is not None and self.account == submission.origin.account)
+
+
+def check_history(root: Path, base: Path, by: ChangeBy, about: About) -> None:
+    """Against the state before: what was there stays, unless who submitted it, or a maintainer, says otherwise."""
     removed, before = _removals(root, about), _removals(base, lambda path: Notes(path, []))
     here = {path.stem for path in find_submissions(root)}
-    notes = about(root / REMOVED)
-    for path in find_submissions(base):
-        if path.stem not in here and path.stem not in removed:
-            where = path.relative_to(base)
+    notes, earlier = about(root / REMOVED), find_submissions(base)
+    for path in earlier:
+        where, now = path.relative_to(base), root / path.relative_to(base)
+        if path.stem in here:
+            if _changed(path, now) and not by.owns(theirs := read_submission(path)):
+                owner = theirs.origin.account or "a maintainer"
+                about(now).error("origin", "its words were changed", f"only {owner} may do that")
+        elif path.stem not in removed:
             notes.error(
                 path.stem, f"{where} was removed or changed without a reason", "list its id here, with a reason"
             )
-    for gone in sorted(before.keys() - removed.keys()):
-        notes.error(gone, "was listed as removed before", "leave it in the list: old links lead to it")
-    for home in sorted(path.parent for path in base.glob(f"*/{BENCHMARK}")):
-        _check_same_benchmark(home, root / home.name, about)
+        elif not by.owns(theirs := read_submission(path)):
+            what = f"{where} is another's: it was submitted by {printable(theirs.origin.submitter)}"
+            notes.error(path.stem, what, f"only {theirs.origin.account or 'a maintainer'} may take it back")
+    for gone in sorted(before):
+        if removed.get(gone) != before[gone] and not by.maintainer:
+            notes.error(gone, "was listed as removed before", "leave it in the list as it is: old links lead to it")
+    _check_new(root, {path.stem for path in earlier}, by, about)
+    _check_maintained(root, base, by, about)
 
 
-def _check_same_benchmark(before: Path, after: Path, about: About) -> None:
-    has_tables = (before / "qrels.parquet").exists()
-    for name in sorted(BENCHMARK_FILES):
-        old, new = before / name, after / name
-        if not old.exists() or (name == BENCHMARK and not has_tables and new.exists()):
-            continue  # figures were reported before anyone measured: the first to measure adds hashes
-        if not new.exists() or old.read_bytes() != new.read_bytes():
+def _check_new(root: Path, known: set[str], by: ChangeBy, about: About) -> None:
+    for path in find_submissions(root):
+        if path.stem in known or by.account is None or by.maintainer:
+            continue
+        try:
+            account = read_submission(path).origin.account
+        except SubmissionError:
+            continue  # said where it was checked
+        if account not in (None, by.account):
+            about(path).error("origin.account", f"is in the name of {printable(account)}", "name your own")
+
+
+def _check_maintained(root: Path, base: Path, by: ChangeBy, about: About) -> None:
+    """Pins and what they hold are changed by maintainers; a benchmark's record only grows, by who measures first."""
+    full = [path.relative_to(base) for ending in ENDINGS for path in base.glob(f"*/*/{Path(FULL).with_suffix(ending)}")]
+    for name in [Path(PINS), *full]:
+        if _changed(base / name, root / name) and not by.maintainer:
+            about(root / name).error("", "was changed: pinning is a maintainer's act", "restore it")
+    for old in sorted(path for name in BENCHMARK_FILES for path in base.glob(f"*/{name}")):
+        new = root / old.relative_to(base)
+        first = old.name == BENCHMARK and not (old.parent / "qrels.parquet").exists() and new.exists()
+        if _changed(old, new) and not first and not by.maintainer:  # `first`: nobody had measured, so hashes are added
             what = "a pinned benchmark changed, on which others were measured"
             about(new).error("", what, "restore it; other data is another benchmark, with another name")
+
+
+def _changed(old: Path, new: Path) -> bool:
+    """Whether a file is another than before; what is a link, or no file, is not opened."""
+    if new.is_symlink() or not (old.is_file() and new.is_file()):
+        return new.is_symlink() or old.exists() != new.exists()
+    return old.read_bytes() != new.read_bytes()
 
 
 def read_removals(root: Path) -> dict[str, Removal]:

@@ -10,13 +10,14 @@ from typing import Any
 from harness.backbones import registry
 from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
-from harness.submissions.benchmark import PinnedBenchmark, read_tables
+from harness.submissions.benchmark import BenchmarkRecord, read_tables
+from harness.submissions.checks import TRACKS
 from harness.submissions.schema import BackboneFacts, BenchmarkFacts, DataSetFacts, Environment, MethodFacts, Track
 from pruners.core.errors import PruneBoardError
 
+MOST_NAME = 120
 WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
 """What a submission says of a window; the curve is drawn on the backbone's page."""
-TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
 
 
 class FinishedRun:
@@ -53,14 +54,14 @@ class FinishedRun:
             text for text, facts in self.methods.items() if not (facts.get("own_threshold") or facts.get("partner_of"))
         )
 
-    def benchmark(self) -> PinnedBenchmark:
+    def benchmark(self) -> BenchmarkRecord:
         """The benchmark of the run, with its relevance."""
         name = slug(self.card["benchmark"])
         data_sets = tuple(_data_set(data_set, facts) for data_set, facts in self.stores.items())
         for table in ("pages", "qrels"):
             self.files.read_bytes(f"benchmark/{table}.parquet")  # an error if it is not what was written
         judged = read_tables(self.files.folder / "benchmark")
-        return PinnedBenchmark(BenchmarkFacts(name=name, data_sets=data_sets), judged)
+        return BenchmarkRecord(BenchmarkFacts(name=name, data_sets=data_sets), judged)
 
 
 def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
@@ -78,9 +79,11 @@ def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
 
 
 def slug(text: str) -> str:
-    """A name that can be a folder."""
+    """A name that can be a folder; one that had to change ends with a hash, so that no two texts share a folder."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
-    return plain[:120] or "unnamed"
+    if plain == text and len(text) <= MOST_NAME:
+        return text
+    return f"{plain[: MOST_NAME - 9] or 'unnamed'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:

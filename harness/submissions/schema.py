@@ -90,6 +90,8 @@ class Origin(Strict):
 
     submitter: Word
     """A person, a group, or the project itself."""
+    account: Word | None = None
+    """On the platform where it was submitted: only this account, or a maintainer, may reword it or take it back."""
     submitted: Annotated[date, Field(strict=False)]
     """The day of submission, as 2026-11-16."""
     paper: Link | None = None

@@ -16,7 +16,7 @@ from harness.evaluation.methods import FULL
 from harness.evaluation.results import Result
 from harness.files import checksum, write_atomically
 from harness.metrics.ranking import CUTOFFS
-from harness.submissions.benchmark import PinnedBenchmark, read_benchmark
+from harness.submissions.benchmark import BenchmarkRecord, read_benchmark
 from harness.submissions.folder import (
     BENCHMARK,
     ENDINGS,
@@ -54,6 +54,7 @@ def submit(
     folder: Path,
     submitter: str,
     *,
+    account: str | None = None,
     methods: Sequence[str] = (),
     paper: str | None = None,
     code: str | None = None,
@@ -70,7 +71,7 @@ def submit(
     `replace` is the reason for which the submitter's earlier submissions of the same are taken back.
     """
     day = date or datetime.now(UTC).date().isoformat()
-    fields = {"submitter": submitter, "paper": paper, "code": code, "note": note, "submitted": day}
+    fields = {"submitter": submitter, "account": account, "paper": paper, "code": code, "note": note, "submitted": day}
     try:
         origin = Origin.model_validate(fields)
         chosen = None if track is None else Track(track)
@@ -158,7 +159,7 @@ def _new(
     run: FinishedRun,
     choice: WantedMethods,
     text: str,
-    benchmark: PinnedBenchmark,
+    benchmark: BenchmarkRecord,
     found: Mapping[str, Result],
     full: Mapping[str, Result],
 ) -> NewSubmission:
@@ -277,7 +278,7 @@ def write_benchmark(run: FinishedRun, folder: Path) -> Path:
             return home
         names = list(theirs.data_sets)  # figures were reported before anyone measured: keep the order
         ordered = tuple(ours.data_sets.get(name, theirs.data_sets[name]) for name in names)
-        ours = PinnedBenchmark(BenchmarkFacts(name=ours.facts.name, data_sets=ordered), ours.judged)
+        ours = BenchmarkRecord(BenchmarkFacts(name=ours.facts.name, data_sets=ordered), ours.judged)
     home.mkdir(parents=True, exist_ok=True)
     for name in ("pages.parquet", "qrels.parquet"):
         write_atomically(home / name, (run.files.folder / "benchmark" / name).read_bytes())
@@ -307,7 +308,7 @@ def _is_by(submission: Submission, submitter: str) -> bool:
     return submission.claim != "reported" and submission.origin.submitter == submitter
 
 
-def _check_same(ours: PinnedBenchmark, theirs: PinnedBenchmark, home: Path) -> None:
+def _check_same(ours: BenchmarkRecord, theirs: BenchmarkRecord, home: Path) -> None:
     for name, data_set in ours.data_sets.items():
         known = theirs.data_sets.get(name)
         if known is None:

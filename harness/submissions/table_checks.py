@@ -8,6 +8,7 @@ how many vectors an adaptive method kept of a page, bytes beyond the vectors' ow
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,12 +21,14 @@ from harness.metrics.ranking import CUTOFFS, TOP
 from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.judgements import RANKED, Judgements, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.problems import Notes, printable
-from harness.submissions.schema import Cell, Submission
+from harness.submissions.schema import Cell, Submission, Track
 from harness.submissions.tables import PerQuery, Scores, ScoresOf
 from pruners.core.budget import keep_count
 
 HEADLINE = CUTOFFS.index(5)
 FEW_QUERIES = 10  # so few rankings may coincide at two budgets
+ROUNDING = 1e-3  # of a ratio of scores between vectors of 16 bits
+MOST_RETENTION = 100  # of a method that makes vectors of its own: a full score may be almost 0
 Blocks = dict[tuple[str, float], np.ndarray]
 """(data set, budget) -> rows of the table as `[trials, queries]`, queries in the order of the pinned qrels."""
 
@@ -36,6 +39,8 @@ class Recomputed:
 
     submission: Submission
     scores: ScoresOf
+    rankings: Mapping[tuple[str, float], str]
+    """(data set, budget below 1) -> digest of the rankings, where they are many."""
 
 
 def check_per_query(
@@ -43,7 +48,7 @@ def check_per_query(
 ) -> Recomputed | None:
     """Check the rows and compute NDCG again; None if they cannot be used."""
     before = len(notes.found)
-    _check_values(table, notes)
+    _check_values(submission, table, notes)
     stated = {(cell.data_set, cell.budget) for cell in submission.cells}
     held = {
         (name, float(budget))
@@ -65,6 +70,7 @@ def check_per_query(
     for name, ranked in found.items():
         _recompute(table, name, ranked, judged[name], again, notes)
         _warn_reused(submission, name, table, blocks, notes)
+    _check_left_out(submission, judged, notes)
     cells, scores = [], {}
     for i, cell in enumerate(submission.cells):
         asked = judged[cell.data_set].asked.get(cell.language)
@@ -75,15 +81,27 @@ def check_per_query(
         cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set].relevant[asked.at], notes))
         values = _over_trials(again[HEADLINE, rows])[asked.by_name]
         scores[cell.data_set, cell.language, cell.budget] = Scores(asked.names, values)
-    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), scores)
+    many = {key: rows for key, rows in blocks.items() if key[1] < 1 and rows.shape[1] > FEW_QUERIES}
+    digests = {key: _digest(found[key[0]], rows) for key, rows in many.items()}
+    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), scores, digests)
 
 
-def _check_values(table: PerQuery, notes: Notes) -> None:
+def _digest(found: Rankings, rows: np.ndarray) -> str:
+    top = np.ascontiguousarray(found.top[np.searchsorted(found.rows, rows)], np.int32)
+    return hashlib.sha256(top.tobytes()).hexdigest()[:16]
+
+
+def _check_values(submission: Submission, table: PerQuery, notes: Notes) -> None:
     for k, values in table.ndcg.items():
         if wrong := int((~((values >= 0) & (values <= 1 + TOLERANCE))).sum()):
             notes.error(f"per_query.ndcg@{k}", f"{wrong} rows are no number from 0 to 1", AGAIN)
-    if np.isinf(table.score_retention).any():
-        notes.error("per_query.score_retention", "some rows are infinite", AGAIN)
+    share, full = table.score_retention, table.budget == 1.0
+    if (np.abs(share) > MOST_RETENTION).any():
+        notes.error("per_query.score_retention", f"some rows are infinite, or beyond {MOST_RETENTION}", AGAIN)
+    if (np.abs(share[full] - 1) > ROUNDING).any():
+        notes.error("per_query.score_retention", "the full model retains 1 of itself, not another share", AGAIN)
+    if submission.method.track is Track.subset and (share > 1 + ROUNDING).any():
+        notes.error("per_query.score_retention", "no subset of the vectors scores above all of them", AGAIN)
     if np.isnan(table.budget).any():
         notes.error("per_query.budget", "some rows have none", AGAIN)
 
@@ -175,16 +193,42 @@ def _check_cell(
         if k not in cell.ndcg or abs(cell.ndcg[k] - value) > TOLERANCE:
             what = f"is {cell.ndcg.get(k)}, but the rankings give {value:.5f}"
             notes.error(f"{where(i, cell)}.ndcg.{k}", what, AGAIN)
-    if cell.score_retention is not None and cell.pairs_left_out == 0:
-        value = pair_mean(_over_trials(table.score_retention[rows]), pairs)
-        if not abs(cell.score_retention - value) <= TOLERANCE:  # also where a query has none
-            what = f"is {cell.score_retention}, its queries give {value:.5f}"
-            notes.error(f"{where(i, cell)}.score_retention", what, AGAIN)
+    _check_retention(i, cell, _over_trials(table.score_retention[rows]), pairs, notes)
     deviation = float(np.std(figures[HEADLINE].mean(1))) if len(rows) > 1 else 0.0
     if abs(cell.trial_deviation - deviation) > TOLERANCE:
         what = f"is {cell.trial_deviation}, its trials give {deviation:.5f}"
         notes.error(f"{where(i, cell)}.trial_deviation", what, AGAIN)
     return cell.model_copy(update={"ndcg": found, "trial_deviation": deviation})
+
+
+def _check_retention(i: int, cell: Cell, by_query: np.ndarray, pairs: np.ndarray, notes: Notes) -> None:
+    """Score Retention is its queries' mean over gold pairs; with pairs left out it lies between its queries' values."""
+    stated, field = cell.score_retention, f"{where(i, cell)}.score_retention"
+    if stated is not None and cell.pairs_left_out == 0:
+        value = pair_mean(by_query, pairs)
+        if not abs(stated - value) <= TOLERANCE:  # also where a query has none
+            notes.error(field, f"is {stated}, its queries give {value:.5f}", AGAIN)
+    elif stated is not None:
+        known = by_query[~np.isnan(by_query)]
+        if not (len(known) and known.min() - TOLERANCE <= stated <= known.max() + TOLERANCE):
+            notes.error(field, f"is {stated}, which lies not between its queries'", AGAIN)
+    if np.dot(np.isnan(by_query), pairs) > cell.pairs_left_out:
+        notes.error(field, "more queries have none than there are pairs left out", AGAIN)
+
+
+def _check_left_out(submission: Submission, judged: Mapping[str, Judgements], notes: Notes) -> None:
+    """A pair is left out for its full score, so at every budget; and a subset's ratio of means is at most 1."""
+    first = {cell.data_set: cell.pairs_left_out for cell in submission.cells}
+    for i, cell in enumerate(submission.cells):
+        field, pairs = f"{where(i, cell)}.pairs_left_out", int(judged[cell.data_set].relevant.sum())
+        if cell.pairs_left_out > pairs:
+            notes.error(field, f"is {cell.pairs_left_out}, there are {pairs} gold pairs", AGAIN)
+        elif cell.pairs_left_out != first[cell.data_set]:
+            notes.error(field, "is not the same at every budget, as it must be", AGAIN)
+        limit = 1 if submission.method.track is Track.subset or cell.budget == 1.0 else MOST_RETENTION
+        if cell.score_retention_micro is not None and cell.score_retention_micro > limit + ROUNDING:
+            what = f"is {cell.score_retention_micro}: no subset of the vectors scores above all of them"
+            notes.error(f"{where(i, cell)}.score_retention_micro", what, AGAIN)
 
 
 def _over_trials(values: np.ndarray) -> np.ndarray:
@@ -202,8 +246,13 @@ def _warn_reused(submission: Submission, name: str, table: PerQuery, blocks: Blo
             notes.warn(f"per_query ({printable(name)}).top_10", what, "were they copied from one budget to another?")
 
 
-def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Judgements], notes: Notes) -> None:
-    """The rows are whole, their counts possible, and their sums what the cells say."""
+def check_kept(
+    submission: Submission, table: pa.Table, judged: Mapping[str, Judgements], notes: Notes
+) -> dict[str, str]:
+    """The rows are whole, their counts possible, and their sums what the cells say.
+
+    Given back: data set -> digest of the vectors of each full page.
+    """
     kept: dict[tuple[str, float], list[np.ndarray]] = {}
     lists = table["kept"].combine_chunks()
     flat, ends = lists.flatten().to_numpy().astype(np.int64), np.cumsum(lists.value_lengths().to_numpy())
@@ -226,6 +275,8 @@ def check_kept(submission: Submission, table: pa.Table, judged: Mapping[str, Jud
             notes.error(field, f"has {len(rows)} trials, the cells say {trials}", AGAIN)
         elif _check_counts(submission, field, budget, np.stack(rows), full[0], notes):
             _check_realised(submission, here, np.stack(rows), full[0], notes)
+    whole = {name: rows[0] for (name, budget), rows in kept.items() if budget == 1.0}
+    return {name: hashlib.sha256(row.astype(np.int64).tobytes()).hexdigest()[:16] for name, row in whole.items()}
 
 
 def _check_counts(
@@ -253,11 +304,13 @@ def _check_realised(
 ) -> None:
     mean = float(rows.sum(1).mean())
     found = {"realised": mean / float(full.sum())}
-    if submission.backbone.profile != "native":  # there prompt vectors are stored too, of which nothing is kept here
-        found["vectors_per_page"] = mean / len(full)
+    found["vectors_per_page"] = mean / len(full)
     for i, cell in cells:
         for what, value in found.items():
             stated = getattr(cell, what)
-            if stated is None or abs(stated - value) > TOLERANCE * max(1, value):
+            more = (
+                what == "vectors_per_page" and submission.backbone.profile == "native"
+            )  # prompt vectors are stored too
+            if stated is None or (stated < value if more else abs(stated - value) > TOLERANCE * max(1, value)):
                 field = f"{where(i, cell)}.{what}"
                 notes.error(field, f"is {stated}, but the kept vectors give {value:.6f}", AGAIN)

@@ -9,24 +9,48 @@ from pathlib import Path
 
 from harness.files import file_checksum
 from harness.parquet import TableError
-from harness.submissions.benchmark import PinnedBenchmark, checked_benchmark, coverage
+from harness.submissions.benchmark import BenchmarkRecord, checked_benchmark, coverage
 from harness.submissions.checks import (
     AGAIN,
     check_cells,
     check_claim,
     check_code,
     check_content,
+    check_method,
     check_official,
     check_place,
     check_size,
 )
-from harness.submissions.comparisons import Peer, check_against_full_and_random, reproductions
-from harness.submissions.folder import BENCHMARK, check_history, check_tree, find_submissions, read_submission, unsafe
+from harness.submissions.comparisons import Peer, check_against_full_and_random, check_copies, reproductions
+from harness.submissions.folder import (
+    BENCHMARK,
+    ENDINGS,
+    FULL,
+    PINS,
+    ChangeBy,
+    check_history,
+    check_tree,
+    find_submissions,
+    read_submission,
+    unsafe,
+)
+from harness.submissions.pins import (
+    BenchmarkPin,
+    FullModel,
+    check_full_model,
+    check_pinned_files,
+    read_full_model,
+    read_pins,
+    with_full_model,
+)
 from harness.submissions.problems import Notes, Problem, SubmissionError, crash, printable
-from harness.submissions.schema import Submission
+from harness.submissions.schema import BenchmarkFacts, Submission
 from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
 from harness.submissions.tables import ScoresOf, kept_path, per_query_path, read_kept, read_per_query
 from harness.workers import spread
+from pruners.core.errors import PruneBoardError
+
+NOBODY = ChangeBy()
 
 
 @dataclass(frozen=True)
@@ -41,12 +65,20 @@ class CheckedSubmission:
     scores: ScoresOf | None
     """Of each query; None where figures are reported."""
     status: str
-    """reported, self-reported, recomputed or reproduced."""
+    """reported, unpinned, recomputed or reproduced; a preview of a run of one's own is self-reported."""
     warnings: tuple[str, ...] = ()
     coverage: Mapping[float, tuple[int, int]] = field(default_factory=dict)
     """Budget -> complete data sets (every language there), and data sets of the benchmark: 13 of 14."""
     reproduced_by: tuple[str, ...] = ()
     """Ids of submissions by others that measured the same and agree."""
+
+    rankings: Mapping[tuple[str, float], str] = field(default_factory=dict)
+    """(data set, budget) -> digest of the rankings, by which copies are found."""
+
+    @property
+    def ranked(self) -> bool:
+        """Measured, on data and against a full model that a maintainer has pinned."""
+        return self.status not in ("reported", "unpinned")
 
     def is_complete(self, budget: float) -> bool:
         """Only complete rows are averaged and ranked."""
@@ -61,6 +93,8 @@ class ValidationReport:
     entries: tuple[CheckedSubmission, ...]
     problems: tuple[Problem, ...]
     files: int
+    benchmarks: Mapping[str, BenchmarkFacts] = field(default_factory=dict)
+    """Those that can be used."""
 
     @property
     def passed(self) -> bool:
@@ -72,7 +106,11 @@ class _Checking:
     """The state of one validation."""
 
     root: Path
-    pinned: dict[str, PinnedBenchmark | None] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
+    """Ids that were there before."""
+    pins: dict[str, BenchmarkPin] = field(default_factory=dict)
+    records: dict[str, BenchmarkRecord | None] = field(default_factory=dict)
+    full_models: dict[tuple[str, str], FullModel | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
     entries: list[CheckedSubmission] = field(default_factory=list)
 
@@ -89,13 +127,24 @@ class _Read:
     inside: Path
     """Below the folder of submissions."""
     submission: Submission
-    pinned: PinnedBenchmark | None
+    record: BenchmarkRecord | None
+    full: FullModel | None
+    """Of its backbone, if one is pinned."""
     notes: Notes
 
 
-def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None = None) -> ValidationReport:
-    """Check `files`, or everything below the folder of submissions `root`; `base` is the state that it grew from."""
-    checking = _Checking(root)
+def validate(
+    root: Path, files: Sequence[Path] | None = None, base: Path | None = None, by: ChangeBy = NOBODY
+) -> ValidationReport:
+    """Check `files`, or everything below the folder of submissions `root`.
+
+    `base` is the state that it grew from, `by` who changed it.
+    """
+    if base is not None and not base.is_dir():
+        raise PruneBoardError(f"--against is the folder of submissions before the change; {base} is no folder")
+    known = frozenset(path.stem for path in find_submissions(base)) if base is not None else frozenset()
+    checking = _Checking(root, known)
+    checking.pins = read_pins(root, checking.about(root / PINS))
     wanted = find_submissions(root) if files is None else list(files)
     found = [_read(checking, path) for path in (wanted if files is None else dict.fromkeys([*_context(files), *files]))]
     _check_each(checking, [one for one in found if one is not None])
@@ -103,8 +152,8 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
     if files is None:
         check_tree(root, checking.about)
         if base is not None:
-            check_history(root, base, checking.about)
-    shown = {path.resolve() for path in wanted} | {(root / name).resolve() for name in checking.pinned}
+            check_history(root, base, by, checking.about)
+    shown = {path.resolve() for path in wanted} | {(root / name).resolve() for name in checking.records}
     problems = [
         problem
         for notes in checking.notes
@@ -112,7 +161,8 @@ def validate(root: Path, files: Sequence[Path] | None = None, base: Path | None 
         if files is None or problem.file.resolve() in shown or problem.file.parent.resolve() in shown
     ]
     entries = [entry for entry in checking.entries if files is None or entry.path.resolve() in shown]
-    return ValidationReport(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted))
+    usable = {name: record.facts for name, record in checking.records.items() if record is not None}
+    return ValidationReport(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted), usable)
 
 
 def _context(files: Sequence[Path]) -> list[Path]:
@@ -134,7 +184,11 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
             notes.error(where, what, "docs/submissions.md describes every field")
         return None
     inside = path.resolve().relative_to(checking.root.resolve())
-    return _Read(path, inside, submission, _pinned(checking, submission.benchmark.name), notes)
+    benchmark, backbone = submission.benchmark.name, submission.backbone.name
+    record, full = _record(checking, benchmark), None
+    if submission.claim != "reported" and record is not None:
+        full = _full_model(checking, record, benchmark, backbone)
+    return _Read(path, inside, submission, record, full, notes)
 
 
 def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
@@ -155,29 +209,41 @@ def _check_alone(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
 
 def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
     """All that is said of a submission, and, if no error is among it, its entry."""
-    path, submission, pinned, notes = one.path, one.submission, one.pinned, one.notes
+    path, submission, record, notes = one.path, one.submission, one.record, one.notes
     check_place(submission, one.inside, notes)
     check_claim(submission, path, notes)
-    if pinned is None:
+    if record is None:
         what = f"{submission.benchmark.name}/benchmark.json cannot be used"
         notes.error("benchmark.name", what, "`harness submit` writes it from a run")
         return notes.found, None
-    check_cells(submission, pinned, notes)
-    check_content(submission, pinned, notes)
+    check_cells(submission, record, notes)
+    check_content(submission, record, notes)
     check_size(submission, notes)
     check_code(submission, notes)
-    check_official(submission, pinned, notes)
-    entry = CheckedSubmission(path, submission, None, submission.claim, coverage=coverage(submission, pinned))
+    check_method(submission, notes)
+    check_official(submission, record, notes)
+    entry = CheckedSubmission(path, submission, None, submission.claim, coverage=coverage(submission, record))
     if submission.claim != "reported":
-        entry = replace(entry, status="self-reported")
-        if notes.clean:
-            found = _recompute(path, submission, pinned, notes)
-            if found is not None and notes.clean:
-                entry = replace(entry, submission=found.submission, scores=found.scores, status="recomputed")
+        entry = replace(entry, status="unpinned")
+        found = _recompute(path, submission, record, notes) if notes.clean else None
+        if found is not None and notes.clean:
+            again, vectors = found
+            entry = replace(entry, submission=again.submission, scores=again.scores, rankings=again.rankings)
+            if one.full is None:
+                what = "nobody has pinned this benchmark's data, or this backbone's full model on it: unranked"
+                notes.warn("status", what, "a maintainer compares it with its source, then `harness pin`")
+            elif reason := check_full_model(again.submission, again.scores, vectors, one.full):
+                field, _, what = reason.partition(": ")
+                notes.error(field, what, "measure with the pinned backbone, or name yours otherwise")
+            else:
+                figures, scores = with_full_model(again.submission, again.scores, one.full)
+                entry = replace(entry, submission=figures, scores=scores, status="recomputed")
     return notes.found, entry if notes.clean else None
 
 
-def _recompute(path: Path, submission: Submission, pinned: PinnedBenchmark, notes: Notes) -> Recomputed | None:
+def _recompute(
+    path: Path, submission: Submission, record: BenchmarkRecord, notes: Notes
+) -> tuple[Recomputed, dict[str, str]] | None:
     """Figures computed again from the tables beside a submission."""
     for name, file in (("per_query", per_query_path(path)), ("kept", kept_path(path))):
         if unsafe(file, path.parents[3]) is not None:
@@ -189,39 +255,60 @@ def _recompute(path: Path, submission: Submission, pinned: PinnedBenchmark, note
     except TableError as error:
         notes.error("per_query", printable(error, 400), AGAIN)
         return None
-    judged = {name: pinned.judged[name] for name in pinned.judged if name in pinned.data_sets}
+    judged = {name: record.judged[name] for name in record.judged if name in record.data_sets}
     if unjudged := sorted({cell.data_set for cell in submission.cells} - judged.keys()):
         notes.warn("benchmark", f"nothing can be computed again: no qrels of {unjudged[0]} are pinned", "pin them")
         return None
-    check_kept(submission, kept, judged, notes)
-    return check_per_query(submission, rows, judged, notes)
+    vectors, again = check_kept(submission, kept, judged, notes), check_per_query(submission, rows, judged, notes)
+    return None if again is None else (again, vectors)
+
+
+def _full_model(checking: _Checking, record: BenchmarkRecord, benchmark: str, backbone: str) -> FullModel | None:
+    """The pinned full model of a backbone, read and computed again once; None if there is none, or no good one."""
+    pins, key = checking.pins.get(benchmark), (benchmark, backbone)
+    if pins is None or backbone not in pins.full_models:
+        return None
+    if key not in checking.full_models:
+        path = checking.root / benchmark / backbone / FULL
+        notes, found = checking.about(path), None
+        if reason := next((why for e in ENDINGS if (why := unsafe(path.with_suffix(e), checking.root))), None):
+            notes.error("path", reason, "restore what `harness pin` wrote")
+        elif (submission := read_full_model(path, pins.full_models[backbone], notes)) is not None:
+            found = _recompute(path, submission, record, notes)
+        whole = found is not None and notes.clean
+        checking.full_models[key] = FullModel(found[0].submission, found[0].scores, found[1]) if whole else None  # type: ignore[index]
+    return checking.full_models[key]
 
 
 def _check_together(checking: _Checking) -> None:
     notes_of = {notes.file: notes for notes in checking.notes}
-    peers = [Peer(entry.submission, entry.scores, notes_of[entry.path]) for entry in checking.entries]
-    for name, pinned in checking.pinned.items():
-        if pinned is not None:
+    peers = [Peer(e.submission, e.scores, notes_of[e.path], e.rankings) for e in checking.entries]
+    for name, record in checking.records.items():
+        if record is not None:
             here = [peer for peer in peers if peer.submission.benchmark.name == name]
-            check_against_full_and_random(here, pinned)
-    known = {name: pinned for name, pinned in checking.pinned.items() if pinned is not None}
-    agree = reproductions(peers, known)
+            check_against_full_and_random(here, record)
+    known = {name: record for name, record in checking.records.items() if record is not None}
+    check_copies(peers, checking.known)
+    agree = reproductions([peer for peer in peers if peer.notes.clean], known)
     checking.entries = [
         replace(entry, status="reproduced", reproduced_by=agree[entry.submission.id])
-        if entry.submission.id in agree
+        if entry.submission.id in agree and entry.ranked
         else entry
         for entry in checking.entries
         if notes_of[entry.path].clean
     ]
 
 
-def _pinned(checking: _Checking, name: str) -> PinnedBenchmark | None:
-    """The pinned benchmark, read and checked once."""
-    if name not in checking.pinned:
+def _record(checking: _Checking, name: str) -> BenchmarkRecord | None:
+    """The record of a benchmark, read and checked once."""
+    if name not in checking.records:
         home = checking.root / name
         about = checking.about(home / BENCHMARK)
-        checking.pinned[name] = checked_benchmark(home, about)
-    return checking.pinned[name]
+        found = checked_benchmark(home, about)
+        if name in checking.pins:
+            check_pinned_files(home, checking.pins[name], about)
+        checking.records[name] = found if about.clean else None
+    return checking.records[name]
 
 
 def _with_warnings(entries: Iterable[CheckedSubmission], notes: Iterable[Notes]) -> list[CheckedSubmission]:

@@ -12,8 +12,9 @@ import torch
 from PIL import Image, ImageDraw
 
 from harness.backbones.base import EngineBackbone
-from harness.backbones.contract import Backbone, EncodedPage
+from harness.backbones.contract import Backbone
 from harness.backbones.probe import ATTENTION_SIGNALS
+from harness.store.encoded_page import EncodedPage
 from harness.verification.eager import eager_signals
 from harness.verification.library import mteb_inputs, stock_model
 from harness.verification.report import FAILED, NOT_DONE, PASSED, Check

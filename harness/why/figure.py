@@ -35,7 +35,7 @@ def picture(view: PageView, kind: str, words: bool = True) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from harness.experiments.figures import STYLE
+    from harness.drawing.figures import STYLE
 
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
         figure = Figure(layout="constrained")

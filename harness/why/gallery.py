@@ -52,12 +52,16 @@ def gallery(methods: Sequence[str], stores: Path | None = None) -> dict[str, lis
 
 def hero_picture(stores: Path | None = None) -> bytes:
     """One page under three methods at a tenth of its vectors, with what a query matches: PNG."""
-    from harness.api import show
+    from harness.cache import default_root
+    from harness.evaluation.config import Config
+    from harness.progress import quiet
     from harness.why.figure import picture
+    from harness.why.show import PageChoice, show_page
 
     data_set, page = PAGES[0]
-    drawing = show(page, HERO, data_set=data_set, query=HERO_QUERY, budgets=[0.1], store=stores)
-    return picture(drawing.view, "png", words=False)
+    config, asked = Config(pruners=tuple(HERO), budgets=(0.1,)), PageChoice(page, data_set, HERO_QUERY)
+    view = show_page(asked, config, stores or default_root(), quiet, lambda text: None)
+    return picture(view, "png", words=False)
 
 
 def painted(canvas: Canvas, kept: Kept) -> Image.Image:
@@ -86,7 +90,9 @@ def _all_pictures(stores: Path, methods: tuple[str, ...]) -> dict[str, list[Pict
 
 
 def _made(stores: Path, methods: tuple[str, ...]) -> list[Picture]:
-    from harness.api import load_backbone, load_benchmark
+    from harness.backbones import registry
+    from harness.backbones.contract import Options
+    from harness.benchmarks.benchmark import load_benchmark
     from harness.evaluation.calibration import Setting, calibrated
     from harness.evaluation.config import Config
     from harness.evaluation.methods import choose_methods
@@ -95,7 +101,7 @@ def _made(stores: Path, methods: tuple[str, ...]) -> list[Picture]:
     from harness.why.kept import kept_at
     from harness.why.pages import Pages
 
-    benchmark, backbone, config = load_benchmark("minidocs"), load_backbone("nano"), Config()
+    benchmark, backbone, config = load_benchmark("minidocs"), registry.load("nano", Options()), Config()
     sets = {data_set.name: Pages(data_set, None, lambda: backbone) for data_set in benchmark.data_sets}
     with tempfile.TemporaryDirectory() as scratch:
         setting = Setting(config, benchmark, backbone, stores, 1, quiet, lambda text: None)
@@ -149,7 +155,8 @@ def _write(folder: Path, pictures: Sequence[Picture]) -> None:
 
 def _key(methods: tuple[str, ...]) -> str:
     """Of everything that a picture depends on: methods, retriever, pages, and the code and libraries behind them."""
-    from harness.api import load_backbone
+    from harness.backbones import registry
+    from harness.backbones.contract import Options
     from harness.backbones.made_with import made_with
     from harness.evaluation.made_by import measuring
     from harness.store.format import store_key
@@ -157,6 +164,6 @@ def _key(methods: tuple[str, ...]) -> str:
 
     root = Path(__file__).parents[2]
     files = [*(root / "pruners").glob("*.py"), *Path(__file__).parent.glob("*.py")]
-    backbone = load_backbone("nano")
+    backbone = registry.load("nano", Options())
     parts = {"methods": methods, "pages": PAGES, "budgets": STANDARD, "nano": backbone.card.revision}
     return store_key({**parts, **measuring(), "code": source.fingerprint(files, root), "made": made_with(backbone)})

@@ -39,7 +39,7 @@ LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageChoice:
     """What a user wants to see. Everything else comes from `config`."""
 
     page: str | None = None
@@ -50,7 +50,7 @@ class Asked:
 
 
 def show_page(
-    asked: Asked,
+    asked: PageChoice,
     config: Config,
     stores: Path,
     progress: Progress,
@@ -82,7 +82,7 @@ def show_page(
 
 
 def show_recorded(
-    asked: Asked, results: Results, stores: Path, methods: Sequence[str], budgets: Sequence[float]
+    asked: PageChoice, results: Results, stores: Path, methods: Sequence[str], budgets: Sequence[float]
 ) -> PageView:
     """A page of a run, with its methods as they were measured; what they keep is compared with what it recorded."""
     from harness.why.record import open_record
@@ -113,7 +113,7 @@ def view_of(
     kept: Mapping[str, Sequence[Kept]],
     budgets: Sequence[float],
     window: Window | None,
-    asked: Asked,
+    asked: PageChoice,
 ) -> PageView:
     """What methods kept of a page at `budgets`, as it is drawn."""
     index = pages.index(page_id)
@@ -135,7 +135,7 @@ def _layers(page: Page, window: Window | None) -> Layers:
     return Layers(signals, window)
 
 
-def find_page(benchmark: Benchmark, asked: Asked) -> tuple[DataSet, str]:
+def find_page(benchmark: Benchmark, asked: PageChoice) -> tuple[DataSet, str]:
     """The data set and the id of the page that is asked for; of a query without a page, its first gold page."""
     sets = list(benchmark.data_sets)
     if asked.data_set is not None:
@@ -178,7 +178,9 @@ def window_of(pruner: Pruner) -> Window | None:
 
 
 def _window(pruners: Sequence[Pruner]) -> Window | None:
-    return next((window for pruner in pruners if (window := window_of(pruner))), None)
+    """The window of the methods, if those that have one have the same."""
+    windows = {window for pruner in pruners if (window := window_of(pruner))}
+    return windows.pop() if len(windows) == 1 else None
 
 
 def _several(what: str, name: str, sets: Sequence[DataSet]) -> PruneBoardError:

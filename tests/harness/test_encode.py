@@ -18,11 +18,12 @@ from typer.testing import CliRunner
 
 from harness.backbones import registry
 from harness.backbones.batching import OutOfMemoryError, in_batches
-from harness.backbones.contract import Card, EncodedPage, Options
+from harness.backbones.contract import Card, Options
 from harness.benchmarks.benchmark import load_benchmark
 from harness.benchmarks.data_set import BenchmarkError, read_folder
 from harness.cli import app
 from harness.encode import encode, store_folder
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import StoreError, write_manifest
 from harness.store.reader import Store
 from harness.store.sidecar import read_manifest

@@ -15,7 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.backbones.contract import EncodedPage
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, StoreError, store_key
 from harness.store.reader import Store
 from harness.store.sidecar import read_manifest

@@ -15,10 +15,10 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from harness import files
-from harness.backbones.contract import EncodedPage
 from harness.bench.store import measure, open_large
 from harness.cli import app
 from harness.progress import quiet
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, StoreError
 from harness.store.part import Part
 from harness.store.reader import Store

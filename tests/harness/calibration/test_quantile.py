@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from harness.backbones import registry
-from harness.backbones.contract import EncodedPage
 from harness.benchmarks.benchmark import load_benchmark
 from harness.calibration.data import draw
 from harness.evaluation.results import drifted
+from harness.store.encoded_page import EncodedPage
 from pruners import STANDARD, Page, parse, prune
 
 SEEN, EACH = 128, 24

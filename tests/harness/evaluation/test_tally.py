@@ -8,13 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backbones.contract import EncodedPage
 from harness.evaluation import tally as tallies
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.scores import Job, gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
 from harness.metrics.ranks import RankCounts
+from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
 

@@ -17,7 +17,8 @@ BACKBONE = """
 import numpy as np
 import torch
 
-from harness.backbones.contract import Card, EncodedPage, backbone
+from harness.backbones.contract import Card, backbone
+from harness.store.encoded_page import EncodedPage
 
 SIGNALS = ("indegree", "indegree_max", "all_to_visual", "eos", "ink")
 

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reading_figures import complaints
 
 from harness import paper
-from harness.experiments import labels
-from harness.experiments.figures import LOOKS, bars, legend, line, looks, panels, render
+from harness.drawing import labels
+from harness.drawing.figures import LOOKS, bars, legend, line, looks, panels, render
 from harness.experiments.probes import draw_drops, drop_factor
 
 

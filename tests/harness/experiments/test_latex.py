@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.experiments.latex import LONG, document, escape, figure, from_columns, number, table
+from harness.drawing.latex import LONG, document, escape, figure, from_columns, number, table
 
 
 def structure(text: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
-from spoiling import Spoiled
+from spoiling import Spoiled, pin
 from toy import write_backbone, write_data_set
 
 from harness.evaluation.config import Config
@@ -57,6 +57,7 @@ def submitted(evaluation: Evaluation, tmp_path_factory: pytest.TempPathFactory) 
     options = ["--submitter", "the toy team", "--date", "2026-11-16", "--out", str(folder)]
     result = CliRunner().invoke(app, ["submit", str(evaluation.run.folder), *options])
     assert result.exit_code == 0, result.output
+    pin(folder, "sap")
     return folder
 
 

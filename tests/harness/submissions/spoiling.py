@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from harness import parquet
@@ -13,6 +14,18 @@ from harness.submissions import tables
 from harness.submissions.problems import Problem
 from harness.submissions.schema import Submission, content_id
 from harness.submissions.validation import validate
+
+
+def pin(folder: Path, method: str, backbone: str = "toy") -> None:
+    """As a maintainer does, from the submission of a method."""
+    from typer.testing import CliRunner
+
+    from harness.cli import app
+
+    (path,) = (folder / "pages" / backbone / method).glob("*.json")
+    options = ["--by", "the toy maintainers", "--date", "2026-11-17", "--submissions", str(folder)]
+    result = CliRunner().invoke(app, ["pin", path.stem, *options])
+    assert result.exit_code == 0, (result.output, result.exception)
 
 
 class Spoiled:
@@ -54,7 +67,7 @@ class Spoiled:
     def only(self, *methods: str) -> None:
         """Leave these submissions only, so that a check takes a moment."""
         for folder in (self.root / "pages" / "toy").iterdir():
-            if folder.name not in methods:
+            if folder.is_dir() and folder.name not in methods:
                 shutil.rmtree(folder)
 
     def errors(self) -> list[Problem]:
@@ -69,9 +82,41 @@ class Spoiled:
         content = json.loads(path.read_text()) | {"id": new.stem}
         path.write_text(json.dumps(content))
         for ending in (".json", ".parquet", ".kept.parquet"):
-            path.with_suffix(ending).replace(new.with_suffix(ending))
+            if path.with_suffix(ending).exists():
+                path.with_suffix(ending).replace(new.with_suffix(ending))
         return new
 
 
 def cell(**changes: object) -> Callable[[dict], None]:
     return lambda s: s["cells"][1].update(changes)
+
+
+def consistent(spoiled: Spoiled, method: str, change: Callable[[pd.DataFrame], None]) -> None:
+    """Change rankings and let every figure follow, as one who made up a whole run would: by pytrec_eval."""
+    import pytrec_eval
+
+    qrels = pd.read_parquet(spoiled.root / "pages" / "qrels.parquet")
+
+    def follow(frame: pd.DataFrame) -> None:
+        change(frame)
+        for i, row in enumerate(frame.itertuples()):
+            here = qrels[(qrels["data_set"] == row.data_set) & (qrels["query"] == row.query)]
+            judge = pytrec_eval.RelevanceEvaluator(
+                {"q": dict(zip(here["page"], map(int, here["grade"]), strict=True))},
+                {f"ndcg_cut_{k}" for k in (1, 5, 10)},
+            )
+            scores = judge.evaluate({"q": {page: 100.0 - rank for rank, page in enumerate(row.top_10)}})["q"]
+            for k in (1, 5, 10, 50, 100):
+                frame.at[i, f"ndcg@{k}"] = scores[f"ndcg_cut_{min(k, 10)}"]
+
+    path = spoiled.rows(method, follow)
+    frame = pd.read_parquet(path.with_suffix(".parquet"))
+
+    def cells(content: dict) -> None:
+        for c in content["cells"]:
+            rows = frame[(frame["data_set"] == c["data_set"]) & (frame["budget"] == c["budget"])]
+            rows = rows[rows["language"] == c.get("language", "")]
+            c["ndcg"] = {str(k): float(rows[f"ndcg@{k}"].mean()) for k in (1, 5, 10, 50, 100)}
+            c["trial_deviation"] = float(np.std(rows.groupby("trial")["ndcg@5"].mean()))
+
+    spoiled.json(method, cells, forge_id=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from spoiling import Spoiled
+from spoiling import Spoiled, pin
 from toy import BACKBONE, write_data_set
 from typer.testing import CliRunner
 
@@ -54,6 +54,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["--submitter", "the toy team", "--date", "2026-11-16", "--out", str(folder / "submitted")]
     result = CliRunner().invoke(app, ["submit", str(run.folder), *options])
     assert result.exit_code == 0, result.output
+    pin(folder / "submitted", "eos")
     return folder / "submitted"
 
 

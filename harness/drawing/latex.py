@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.experiments import labels
+from harness.drawing import labels
 
 LONG = 40  # rows that fit on a page; more of them go on the next one
 

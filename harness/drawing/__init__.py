@@ -1,0 +1,1 @@
+"""How figures and tables look: matplotlib styles, LaTeX, and the names of methods and measures for people."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.benchmarks.data_set import DataSet, read_folder
 from harness.benchmarks.embedded import CALIBRATION, EMBEDDED, NAMES, BenchmarkError, data_set_folders, data_sets
-from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, task_names, training_draw
+from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, superseded, task_names, training_draw
 
 HELD_OUT, REST = "held-out", "rest"
 
@@ -48,7 +48,8 @@ def load_benchmark(selector: str) -> Benchmark:
     if names := task_names(selector):
         from harness.benchmarks.mteb_tasks import load_task
 
-        return Benchmark(selector, tuple(part for name in names for part in load_task(name)), COLPALI_TRAIN)
+        parts = tuple(part for name in names for part in load_task(name))
+        return Benchmark(selector, parts, COLPALI_TRAIN, tuple(superseded(names)))
     if selector in CALIBRATION_SETS or training_draw(selector) is not None:
         from harness.benchmarks.calibration_sets import load_calibration_set
 

@@ -329,7 +329,7 @@ def leaderboard(
         hint = "show runs of your own with --runs, or name a folder with --submissions"
         shown = Path(submissions) if submissions else own_folder(hint)
     found = gather(shown, folders)
-    built = build(found, Path(out), base_url, progress or quiet, publish=publish)
+    built = build(found, Path(out), base_url, progress or quiet, publish=publish, drawn=True)
     return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
 
 

@@ -23,6 +23,9 @@ from harness.api import (
     load_run as load_run,
 )
 from harness.api import (
+    plan as plan,
+)
+from harness.api import (
     settings as settings,
 )
 from harness.api import (

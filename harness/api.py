@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from harness.benchmarks.benchmark import Benchmark
     from harness.calibration.window_files import SavedWindow
     from harness.evaluation.config import Config
+    from harness.evaluation.plan import Plan
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
     from harness.submissions.submit import Submitted
-    from harness.why.shown import Drawing
+    from harness.why.output import Drawing
     from pruners import Pruner, Window
 
 __all__ = [
     *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "settings", "show", "submit"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit"),
 ]
 
 Say = Callable[[str], None]
@@ -99,6 +100,25 @@ def evaluate(
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
 
+def plan(
+    config: Config | Path | str | None = None,
+    *,
+    store: Path | str | None = None,
+    workers: int | None = None,
+    rate: float | None = None,
+    **given: Any,
+) -> Plan:
+    """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
+    from harness.encode import default_root
+    from harness.evaluation.methods import choose_methods
+    from harness.evaluation.own_threshold import add_partners
+    from harness.evaluation.plan import plan as make
+
+    chosen = settings(config, **given)
+    methods = add_partners(choose_methods(chosen.pruners, chosen.trials), chosen.partners, chosen.trials)
+    return make(chosen, methods, Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate)
+
+
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
     """A configuration: the default one, or `config` or that of a TOML file, with the options that are given (not None).
 
@@ -142,8 +162,8 @@ def show(
     """
     from harness.encode import default_root
     from harness.progress import quiet
+    from harness.why.output import Drawing
     from harness.why.show import USUAL, PageChoice, show_page, show_recorded
-    from harness.why.shown import Drawing
     from pruners.core.errors import PruneBoardError
 
     asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
@@ -288,10 +308,14 @@ def leaderboard(
     submissions: Path | str | None = None,
     runs: Sequence[Path | str | Results] = (),
     base_url: str | None = None,
+    publish: bool = False,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Site:
-    """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them."""
+    """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them.
+
+    With `publish` the folder has what GitHub Pages and a static Hugging Face Space ask for.
+    """
     from harness.progress import quiet
     from harness.submissions.folder import in_checkout, own_folder
     from leaderboard.gather import gather
@@ -305,8 +329,8 @@ def leaderboard(
         hint = "show runs of your own with --runs, or name a folder with --submissions"
         shown = Path(submissions) if submissions else own_folder(hint)
     found = gather(shown, folders)
-    built = build(found, Path(out), base_url, progress or quiet)
-    return Site(Path(out) / "index.html", len(found.entries), built.pages, built.size, found.left_out)
+    built = build(found, Path(out), base_url, progress or quiet, publish=publish)
+    return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
 
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:

@@ -7,13 +7,13 @@ settings is never found by mistake.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from harness.backbones.batching import batch_size_for, in_batches
+from harness.backbones.batching import batch_size_for, in_batches, is_out_of_memory
 from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.made_with import made_with
 from harness.backbones.store import StoreBackbone
@@ -21,6 +21,7 @@ from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
 from harness.cache import default_root as default_root
+from harness.encode_ahead import encoded_ahead, works_ahead
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.encoded_page import EncodedPage
@@ -37,17 +38,24 @@ def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies; so
     do the code and the libraries that encode.
     """
-    card = backbone.card.as_dict()
-    card.pop("checkpoint")
     parts = ("corpus", "queries", *(["texts"] if backbone.card.kind == TEXT_TOKENS else []))
     content = {part: benchmark.content[part] for part in parts}
-    return {"backbone": card, "benchmark": {"name": benchmark.name, **content}, "made_with": made_with(backbone)}
+    return {**made_by(backbone), "benchmark": {"name": benchmark.name, **content}}
+
+
+def made_by(backbone: Backbone) -> dict[str, Any]:
+    """The share of the backbone in what determines a store."""
+    card = backbone.card.as_dict()
+    card.pop("checkpoint")
+    return {"backbone": card, "made_with": made_with(backbone)}
 
 
 def store_folder(
     root: Path, backbone: Backbone, benchmark: DataSet, vector_dtype: str = "float16", shard_pages: int = SHARD_PAGES
 ) -> Path:
-    """The folder of the store that `encode` would make."""
+    """The folder of the store that `encode` would make. Vectors that were imported stay as they are."""
+    if isinstance(backbone, StoreBackbone):
+        vector_dtype, shard_pages = backbone.store.manifest.vector_dtype, backbone.store.manifest.shard_pages
     identity = identity_of(backbone, benchmark)
     key = store_key({**identity, "vector_dtype": vector_dtype, "shard_pages": shard_pages})
     return root / f"{_word(backbone.card.name)}--{_word(benchmark.name)}--{key}"
@@ -78,9 +86,8 @@ def encode_part(
     if other code or libraries encoded the same pages before, and so it must be done again.
     """
     if isinstance(backbone, StoreBackbone):
-        source = backbone.store
-        folder = store_folder(root, backbone, benchmark, source.manifest.vector_dtype, source.manifest.shard_pages)
-        return select(source, folder, identity_of(backbone, benchmark), benchmark, part, progress)
+        folder = store_folder(root, backbone, benchmark)
+        return select(backbone.store, folder, identity_of(backbone, benchmark), benchmark, part, progress)
     read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
     if not (folder / MANIFEST).is_file():
@@ -116,7 +123,8 @@ def encode_part(
                 encode_in_processes(writer, backbone, lambda page: read(index[page]), batches, queries, hands, advance)
                 queries = None
             else:
-                for pages in shards:
+                done = _encode_ahead(writer, backbone, read, shards, index, size, advance)
+                for pages in _after(shards, done):
                     _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
         if queries is not None:
             _encode_queries(writer, backbone, benchmark, progress)
@@ -148,6 +156,43 @@ def page_reader(backbone: Backbone, benchmark: DataSet) -> PageReader:
         return found, lambda: text_hash(found) if found.strip() else image_hash(benchmark.image(index))
 
     return read_text
+
+
+def _encode_ahead(
+    writer: StoreWriter,
+    backbone: Backbone,
+    read: PageReader,
+    shards: list[list[str]],
+    index: Mapping[str, int],
+    size: int,
+    advance: Any,
+) -> int:
+    """Encode batches that threads make ready ahead; how many pages. All of them, unless memory ran out or the backbone
+    does not work so.
+    """
+    done = 0
+    batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
+    if not works_ahead(backbone):
+        return done
+    results = encoded_ahead(backbone, read, [[index[page] for page in batch] for batch in batches])
+    try:
+        for batch, (encoded, hashes) in zip(batches, results, strict=True):
+            for name, page, digest in zip(batch, encoded, hashes, strict=True):
+                writer.add(name, page, image=digest)
+            done += len(batch)
+            advance(len(batch))
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+    return done
+
+
+def _after(shards: list[list[str]], done: int) -> Iterator[list[str]]:
+    """What is left of shards when their first pages are done."""
+    for pages in shards:
+        if len(pages) > done:
+            yield pages[done:]
+        done = max(0, done - len(pages))
 
 
 def _encode_shard(

@@ -1,9 +1,10 @@
 """Which modules a datum passes between a page image and a cell on the board: `python scripts/module_map.py`.
 
 A small real run (the embedded retriever, `sap`, one benchmark) goes through encode, evaluate, submit, validate and
-leaderboard while every call of the project's functions is watched. A module counts if one of its functions took or gave
-back the datum in one of its forms. The table in docs/architecture.md is written from that, with the first sentence of
-each module's docstring; `--check` writes nothing, and fails if the page says something else.
+leaderboard while every call of the project's functions is watched. A module is a station if it handed the datum, in one
+of its forms, on to another module; one that only computed on it and gave it back is a tool. The table in
+docs/architecture.md is written from that, with the first sentence of each module's docstring; `--check` writes nothing,
+and fails if the page says something else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -30,24 +31,8 @@ MOST_INSIDE = 3
 """How deep a value is looked into: a list of objects that hold arrays is as deep as anything goes."""
 FORMS = {"PIL": "Image", "torch": "Tensor", "numpy": "ndarray", "pandas": "DataFrame", "pyarrow": "Table"}
 FIGURES = re.compile(r"ndcg|retention")
-BESIDE = {
-    "harness.backbones.engine_weights": "weights, not pages",
-    "harness.backbones.tensor_names": "weights, not pages",
-    "harness.backbones.ink": "a signal that `sap` does not read",
-    "harness.benchmarks.content": "hashes of what is read",
-    "harness.evaluation.summary": "the table of the terminal",
-    "harness.paper": "a paper's figures, to compare with",
-    "harness.runs.results": "the results in Python",
-    "harness.submissions.comparisons": "warnings",
-    "leaderboard.backbones": "another page of the site",
-    "leaderboard.compare": "another page of the site",
-    "leaderboard.headline": "another page of the site",
-    "leaderboard.heat": "another part of the page",
-    "leaderboard.methods": "another page of the site",
-    "leaderboard.plot": "another part of the page",
-    "pruners.core.contract_check": "made-up pages, on which kernels are compiled",
-}
-"""Modules that are given the datum, or something like it, and hand nothing on to the cell."""
+OUTSIDE = "-"
+"""In place of a module: no function of the project called."""
 
 
 def is_datum(value: Any, depth: int = MOST_INSIDE) -> bool:
@@ -69,45 +54,66 @@ def is_datum(value: Any, depth: int = MOST_INSIDE) -> bool:
 
 
 class Watch:
-    """The modules whose functions took or gave back the datum, in the order in which they first did.
+    """Who took or gave back the datum, and who handed it on to whom, in the order in which they first did.
 
-    They are noted in a file, to which processes that are forked while it watches write too.
+    It is noted in a file, to which processes that are forked while it watches write too.
     """
 
     def __init__(self, notes: Path) -> None:
         self.stage = ""
         self._notes = notes.open("a", buffering=1, encoding="utf-8")
         self._path = notes
-        self._noted: set[str] = set()
+        self._noted: set[tuple[str, str]] = set()
         self._module_of: dict[CodeType, str | None] = {}
 
     @property
     def seen(self) -> dict[str, str]:
         """Each module, and the stage in which it first had the datum."""
-        lines = self._path.read_text(encoding="utf-8").splitlines()
         found: dict[str, str] = {}
-        for module, stage in map(str.split, lines):
+        for _, module, stage in self._lines():
             found.setdefault(module, stage)
         return found
 
-    def note(self, module: str) -> None:
-        if module not in self._noted:
-            self._noted.add(module)
-            self._notes.write(f"{module} {self.stage}\n")
+    @property
+    def handing_on(self) -> set[str]:
+        """Modules that gave the datum to another one."""
+        return {source for source, module, _ in self._lines() if source not in (module, OUTSIDE)}
+
+    def _lines(self) -> list[list[str]]:
+        return [line.split() for line in self._path.read_text(encoding="utf-8").splitlines()]
+
+    def note(self, source: str, module: str) -> None:
+        if (source, module) not in self._noted:
+            self._noted.add((source, module))
+            self._notes.write(f"{source} {module} {self.stage}\n")
 
     def __call__(self, frame: FrameType, event: str, value: Any) -> None:
-        code = frame.f_code
-        if code not in self._module_of:
-            self._module_of[code] = module_name(code.co_filename) if code.co_name != "<module>" else None
-        module = self._module_of[code]
-        if module is None or module in self._noted:
+        module = self._module(frame.f_code)
+        if module is None:
             return
         if event == "call":
+            code, source = frame.f_code, self._caller(frame)
+            if (source, module) in self._noted:
+                return
             given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
             if any(map(is_datum, given)):
-                self.note(module)
-        elif event == "return" and is_datum(value):
-            self.note(module)
+                self.note(source, module)
+        elif event == "return" and (OUTSIDE, module) not in self._noted and is_datum(value):
+            self.note(OUTSIDE, module)
+
+    def _module(self, code: CodeType) -> str | None:
+        if code not in self._module_of:
+            self._module_of[code] = module_name(code.co_filename) if code.co_name != "<module>" else None
+        return self._module_of[code]
+
+    def _caller(self, frame: FrameType) -> str:
+        """The module of the project's function that is nearest above."""
+        above = frame.f_back
+        while above is not None:
+            if (module := self._module(above.f_code)) is not None:
+                return module
+            above = above.f_back
+        return OUTSIDE
 
     def compiled(self) -> None:
         """Numba's functions are not seen while they run: those that have machine code by now were called."""
@@ -115,18 +121,18 @@ class Watch:
             if name.partition(".")[0] in PACKAGES:
                 for value in list(vars(module).values()):
                     if getattr(value, "overloads", None) and getattr(value, "__module__", "") == name:
-                        self.note(name)
+                        self.note(OUTSIDE, name)
 
 
 def module_name(file: str) -> str | None:
     path = Path(file)
-    if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in PACKAGES:
+    if path.suffix != ".py" or not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in PACKAGES:
         return None
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def trace(folder: Path) -> dict[str, str]:
-    """Each module that the datum passed, and the stage in which it first did."""
+def trace(folder: Path) -> Watch:
+    """A small run, watched."""
     os.environ["PRUNEBOARD_STORES"] = str(folder / "stores")
     import harness
 
@@ -148,7 +154,7 @@ def trace(folder: Path) -> dict[str, str]:
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
         watch.compiled()
-    return watch.seen
+    return watch
 
 
 def sentence(module: str) -> str:
@@ -159,15 +165,15 @@ def sentence(module: str) -> str:
     return doc.split(". ")[0].rstrip(".").replace("|", "\\|")
 
 
-def with_table(text: str, seen: Mapping[str, str]) -> str:
+def with_table(text: str, seen: Mapping[str, str], handing_on: Collection[str]) -> str:
     """The page with the table put between its marks."""
     order = sorted(seen, key=lambda module: (STAGES.index(seen[module]), module))  # processes race within a stage
-    on_the_way = [module for module in order if module not in BESIDE]
-    table = [f"**{len(on_the_way)} modules**, by the stage in which it first reaches them:", ""]
+    stations = [module for module in order if module in handing_on]
+    table = [f"**{len(stations)} stations**, by the stage in which the datum first reaches them:", ""]
     table += ["| first in | module | what it is |", "| --- | --- | --- |"]
-    table += [f"| {seen[module]} | `{module}` | {sentence(module)} |" for module in on_the_way]
-    beside = [f"`{module}` ({BESIDE[module]})" for module in order if module in BESIDE]
-    table += ["", f"Beside the way, {len(beside)} more: {', '.join(beside)}."]
+    table += [f"| {seen[module]} | `{module}` | {sentence(module)} |" for module in stations]
+    tools = [f"`{module}`" for module in order if module not in handing_on]
+    table += ["", f"**{len(tools)} tools**, which compute on it and give it back: {', '.join(tools)}."]
     head, rest = text.split(BEGIN)
     return "\n".join([head + BEGIN, "", *table, "", END + rest.split(END)[1]])
 
@@ -177,12 +183,11 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the page says something else")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        seen = trace(Path(folder))
+        watch = trace(Path(folder))
+        seen, handing_on = watch.seen, watch.handing_on
     before = PAGE.read_text(encoding="utf-8")
-    after = with_table(before, seen)
-    print(
-        f"a datum passes {len(seen.keys() - BESIDE.keys())} modules, and {len(seen.keys() & BESIDE)} lie beside its way"
-    )
+    after = with_table(before, seen, handing_on)
+    print(f"a datum passes {len(handing_on & seen.keys())} stations and {len(seen.keys() - handing_on)} tools")
     if asked.check and after != before:
         sys.exit(f"{PAGE} is out of date: python scripts/module_map.py")
     if not asked.check:

@@ -24,8 +24,16 @@ BENCHMARKS = {
     "vidore-v1": "ViDoRe(v1)",
     "vidore-v2": "ViDoRe(v2)",
     "vidore-v3": "ViDoRe(v3)",
+    "vidore-v3.1": "ViDoRe(v3.1)",
     "jina-vdr": "JinaVDR",
 }
+SINGLE = {
+    "real-mm-rag": [f"RealMMRAG{part}Retrieval" for part in ("FinReport", "FinSlides", "TechReport", "TechSlides")],
+    "miracl-vision": ["MIRACLVisionRetrieval"],
+    "vdr-multilingual": ["VDRMultilingualRetrieval"],
+}
+"""Tasks that mteb gathers in no benchmark. MMDocIR is not among them: its queries rank the pages of one document each,
+not a corpus."""
 FRENCH = ("VidoreTabfquadRetrieval", "VidoreShiftProjectRetrieval")
 """mteb marks them as English; they are French tables and reports, asked about in French."""
 
@@ -55,6 +63,8 @@ def describe(task: Any, trained_on: set[str]) -> dict[str, Any]:
         "main_score": about.main_score,
         "colpali_in_domain": about.name in trained_on,
         "shared_corpus": len(set(images)) == 1,
+        **({"superseded_by": task.superseded_by} if task.superseded_by else {}),
+        **({"page_texts": True} if any(part.get("documents_text_statistics") for part in parts.values()) else {}),
         "subsets": subsets,
     }
 
@@ -63,6 +73,7 @@ def gather() -> dict[str, Any]:
     """Everything but the hashes of content."""
     trained_on = mteb.get_model_meta("vidore/colpali-v1.3").training_datasets
     tasks = {ours: list(mteb.get_benchmark(theirs).tasks) for ours, theirs in BENCHMARKS.items()}
+    tasks |= {ours: [mteb.get_task(name) for name in names] for ours, names in SINGLE.items()}
     return {
         "source": f"task metadata and descriptive statistics of mteb {library_versions(['mteb'])['mteb']}",
         "benchmarks": {ours: [t.metadata.name for t in found if t.metadata.is_public] for ours, found in tasks.items()},

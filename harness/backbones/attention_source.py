@@ -99,8 +99,8 @@ class ProbedByBase:
 
     @torch.inference_mode()
     def encode_pages(self, images: Sequence[Image.Image]) -> list[EncodedPage]:
-        inputs = self.retriever.page_inputs(images)
-        pages = self.retriever.encode_inputs(inputs)
+        prepared = self.retriever.prepare(images)
+        inputs, pages = prepared.inputs, self.retriever.encode_prepared(prepared)
         visual, valid = self.retriever.processor.get_image_mask(inputs), inputs["attention_mask"]
         on_device = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         if "image_grid_thw" in on_device:  # the engine pads the patches of a batch; transformers wants them in a row

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
+import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -66,6 +67,14 @@ def choose_dtype(name: str | None, device: torch.device, width: int) -> torch.dt
     if name not in DTYPES:
         raise PruneBoardError(f"{name!r} is no dtype for a backbone; use {', '.join(DTYPES)}")
     return DTYPES[name]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch of pages as a model takes it, and the grid and ink of each."""
+
+    inputs: Any
+    places: tuple[tuple[tuple[int, int] | None, torch.Tensor], ...]
 
 
 class EngineBackbone:
@@ -230,18 +239,28 @@ class EngineBackbone:
         return self.processor.visual_prompt_prefix
 
     def encode_pages(self, images: Sequence[Image.Image]) -> list[EncodedPage]:
-        return self.encode_inputs(self.page_inputs(images))
+        return self.encode_prepared(self.prepare(images))
+
+    def prepare(self, images: Sequence[Image.Image]) -> Prepared:
+        """All that needs no model: resized and normalised pixels, the prompt, grids and ink."""
+        inputs = self.page_inputs(images)
+        return Prepared(inputs, tuple(self.grid_and_ink(inputs, page) for page in range(len(images))))
+
+    def twin(self) -> EngineBackbone:
+        """The same backbone with a processor of its own, for a thread of its own: tokenizers cannot be shared."""
+        other = copy.copy(self)
+        other.processor = copy.deepcopy(self.processor)
+        return other
 
     @torch.inference_mode()
-    def encode_inputs(self, inputs: Any) -> list[EncodedPage]:
-        """Pages that `page_inputs` has made ready."""
+    def encode_prepared(self, prepared: Prepared) -> list[EncodedPage]:
+        inputs = prepared.inputs
         visual, valid = self.visual_tokens(inputs), inputs["attention_mask"].bool()
         with capturing(visual.to(self.device), valid.to(self.device)) as recorder:
             vectors = self.model(**self._to_device(inputs)).float().cpu()
         signals = recorder.signals(self.attention_layers)
         pages = []
-        for page in range(len(visual)):
-            grid, ink = self.grid_and_ink(inputs, page)
+        for page, (grid, ink) in enumerate(prepared.places):
             pages.append(
                 EncodedPage(
                     vectors=vectors[page][visual[page] & valid[page]],

@@ -64,6 +64,13 @@ class Card:
     `layers` counts rows, and windows and curves run over rows: a layer without attention has none.
     """
 
+    @property
+    def rows_are(self) -> str:
+        """What the rows of signals, curves and windows stand for, if not for all layers in turn; else nothing."""
+        if self.attention_layers is None:
+            return ""
+        return f"layers with attention; in the decoder they are {', '.join(map(str, self.attention_layers))}"
+
     def as_dict(self) -> dict[str, Any]:
         stated = {**asdict(self), "signals": list(self.signals)}
         if self.attention_layers is None:

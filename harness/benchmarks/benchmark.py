@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.benchmarks.data_set import DataSet, read_folder
 from harness.benchmarks.embedded import CALIBRATION, EMBEDDED, NAMES, BenchmarkError, data_set_folders, data_sets
-from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, task_names, training_draw
+from harness.benchmarks.known import CALIBRATION_SETS, COLPALI_TRAIN, selectors, superseded, task_names, training_draw
 
 HELD_OUT, REST = "held-out", "rest"
 
@@ -48,7 +48,8 @@ def load_benchmark(selector: str) -> Benchmark:
     if names := task_names(selector):
         from harness.benchmarks.mteb_tasks import load_task
 
-        return Benchmark(selector, tuple(part for name in names for part in load_task(name)), COLPALI_TRAIN)
+        parts = tuple(part for name in names for part in load_task(name))
+        return Benchmark(selector, parts, COLPALI_TRAIN, tuple(superseded(names)))
     if selector in CALIBRATION_SETS or training_draw(selector) is not None:
         from harness.benchmarks.calibration_sets import load_calibration_set
 
@@ -58,8 +59,13 @@ def load_benchmark(selector: str) -> Benchmark:
         near = difflib.get_close_matches(selector, [*NAMES, *selectors()], n=1)
         hint = f"did you mean {near[0]}?" if near else "`harness list benchmarks` shows them; a folder is one too"
         raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
+    return Benchmark(folder.resolve().name, _read(data_sets(folder)), own_calibration(folder))
+
+
+def own_calibration(folder: Path) -> str | None:
+    """The pages that a folder sets aside to calibrate on, if it does."""
     own = folder / "calibration"
-    return Benchmark(folder.resolve().name, _read(data_sets(folder)), str(own) if (own / "corpus").is_dir() else None)
+    return str(own) if (own / "corpus").is_dir() else None
 
 
 def with_held_out(benchmark: str, calibration: str | None) -> tuple[str, str | None]:

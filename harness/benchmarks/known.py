@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,16 @@ def task_names(selector: str) -> list[str]:
     """The tasks that a benchmark or a single task's name stands for; none if it is not known."""
     facts = known()
     return list(facts["benchmarks"].get(selector, [selector] if selector in facts["tasks"] else []))
+
+
+def superseded(tasks: Iterable[str]) -> list[str]:
+    """A sentence for each task that mteb has replaced by another."""
+    facts = known()["tasks"]
+    return [
+        f"{task} is superseded by {facts[task]['superseded_by']}, says mteb: use that one for new figures"
+        for task in tasks
+        if "superseded_by" in facts[task]
+    ]
 
 
 def selectors() -> list[str]:

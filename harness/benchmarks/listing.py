@@ -40,6 +40,8 @@ def _known(benchmark: str, task: str) -> dict[str, Any]:
         "public": facts["public"],
         "colpali_in_domain": facts["colpali_in_domain"],
         "main_score": facts["main_score"],
+        "superseded_by": facts.get("superseded_by"),
+        "page_texts": facts.get("page_texts", False),
     }
 
 

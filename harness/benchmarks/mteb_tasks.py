@@ -87,13 +87,15 @@ class _Corpus:
     ids: tuple[str, ...]
     rows: datasets.Dataset
     files: tuple[str, ...]
+    texts: tuple[str, ...] | None = None
+    """Of the pages, where mteb has them (ViDoRe v3.1 has what OCR read)."""
 
     @classmethod
     def of(cls, corpus: datasets.Dataset) -> _Corpus:
         rows = corpus.select_columns(["id", "image"]).cast_column("image", datasets.Image(decode=False))
-        return cls(
-            tuple(map(str, corpus["id"])), rows, tuple(file_hash(stored_bytes(row["image"]) or b"") for row in rows)
-        )
+        files = tuple(file_hash(stored_bytes(row["image"]) or b"") for row in rows)
+        texts = tuple(text or "" for text in corpus["text"]) if "text" in corpus.column_names else None
+        return cls(tuple(map(str, corpus["id"])), rows, files, texts)
 
     def image(self, index: int) -> Image.Image:
         return decode_page(self.ids[index], stored_bytes(self.rows[index]["image"]))
@@ -148,7 +150,8 @@ def _data_set(task: str, pages: _Corpus, subsets: Mapping[str, Any], of: int) ->
         queries=queries,
         qrels=qrels,
         file_hashes=pages.files,
-        content=content_hashes(pages.ids, pages.files, queries, languages, qrels),
+        content=content_hashes(pages.ids, pages.files, queries, languages, qrels, pages.texts),
+        texts=pages.texts,
         languages=languages,
         dropped_queries=dropped,
     )

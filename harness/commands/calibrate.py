@@ -69,6 +69,8 @@ def calibrate(
         return
     output.print(f"[bold]{escape(made.card.name)}[/]: {found.pairs} pairs of {escape(found.benchmark)}, γ = {gamma:g}")
     print_rows(rows, {"layer": "layer", "score_retention": "R(l)", "region": ""}, title="", as_json=False)
+    if made.card.rows_are:
+        output.print(f"layers counted here are the {made.card.rows_are}", soft_wrap=True)
     output.print(
         f"median {found.median:.4f}, l* = {found.boundary}, [bold]window {found.window}[/]"
         + (f", {found.left_out} pairs left out (full score not above zero)" if found.left_out else "")

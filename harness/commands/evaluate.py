@@ -59,6 +59,10 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no plan.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what is needed, what is missing and what it will take.")
+    ] = False,
+    rate: Annotated[float | None, typer.Option(help="For --dry-run: pages a second, if known from elsewhere.")] = None,
 ) -> None:
     """Measure pruning methods: retrieval quality, score retention and size at fixed budgets.
 
@@ -87,6 +91,10 @@ def evaluate(
     )
     folder = out or Path("runs") / run_name(settings)
     hands = workers or os.cpu_count() or 1
+    if dry_run:
+        from harness.commands.evaluate_plan import show_plan
+
+        return show_plan(harness.plan(settings, store=store, workers=hands, rate=rate), as_json)
     if not quiet:
         _announce(settings, hands, folder)
     found = harness.evaluate(
@@ -116,6 +124,7 @@ def evaluate(
         place = shlex.quote(str(folder))
         people.print(
             f"[dim]next[/]: harness leaderboard --runs {escape(place)} --open   [dim]see it[/]\n"
+            f"      harness explain {escape(place)} --open   [dim]why methods lose[/]\n"
             f"      harness submit {escape(place)} --submitter 'Your name'   [dim]hand it in[/]",
             soft_wrap=True,
         )

@@ -98,6 +98,8 @@ def benchmarks(as_json: Json = False) -> None:
             shown.append({"benchmark": row["benchmark"], "name": [row["benchmark"] or "tasks that are not public"]})
         spoken = row["languages"] if len(row["languages"]) <= 6 else [f"{len(row['languages'])} languages"]
         about = [", ".join(spoken), f"revision {row['revision'][:7]}" if row["revision"] else ""]
+        about += ["pages have texts"] if row.get("page_texts") else []
+        about += [f"superseded by {row['superseded_by']}"] if row.get("superseded_by") else []
         lines = [f"  {row['task']}", *(["    " + "; ".join(filter(None, about))] if any(about) else [])]
         shown.append({**row, "name": lines})
     columns = {"name": "benchmark and tasks", "pages": "pages", "queries": "queries", "cached": "here"}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.backbones import registry
-from harness.backbones.contract import Options
 from harness.benchmarks.benchmark import Benchmark, load_benchmark, with_held_out
 from harness.encode import encode
 from harness.evaluation.calibration import Setting, calibrated, require_calibration
@@ -18,6 +17,8 @@ from harness.evaluation.data_sets import evaluate_data_sets
 from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
 from harness.evaluation.methods import Method, choose_methods, refuse_unfit
 from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.plan import head_of_run
+from harness.evaluation.presence import absent, options_of, require_reachable
 from harness.evaluation.record import with_own, write_record
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import NATIVE, Job, load_queries, score_pages
@@ -65,14 +66,18 @@ def evaluate(
 
     `own` are pruners given as objects; the configuration names them by their text among its pruners.
     """
-    benchmark = load_benchmark(config.benchmark)
     texts = _texts(config, own)
     methods = add_partners(choose_methods(texts, config.trials, own), config.partners, config.trials)
+    if missing := absent(config, methods):
+        require_reachable(missing)
+        say(f"to be fetched: {'; '.join(missing)}")
+    benchmark = load_benchmark(config.benchmark)
     known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
-    options = Options(device=config.device, dtype=config.dtype, max_visual_tokens=config.max_visual_tokens)
-    backbone = registry.load(config.backbone, options)
+    backbone = registry.load(config.backbone, options_of(config))
     setting = Setting(config, benchmark, backbone, paths.stores, paths.workers, progress, say)
     require_calibration(setting, methods)
+    if line := head_of_run(config, methods, benchmark, backbone, paths.stores, paths.workers):
+        say(line)
     with RunFolder(paths.run).one_writer():
         return _measure(setting, methods, known, paths)
 

@@ -90,7 +90,7 @@ def layer_curve(workbench: Workbench) -> Outcome:
         axes.axhline(choice.median, color="0.3", linestyle="--", linewidth=1, label="median")
         centre = (best["start"] + best["stop"] - 1) / 2
         axes.axvline(centre, color="black", linestyle=":", label="centre of the best of nine windows")
-        axes.set_xlabel("decoder layer l [index from 0]")
+        axes.set_xlabel(workbench.backbone.card.rows_are or "decoder layer l [index from 0]")
         axes.set_ylabel(f"Score Retention R(l) at γ = {GAMMA:g}\n[MaxSim pruned / full]")
         legend(figure, axes, 3)
 

@@ -27,6 +27,7 @@ import torch
 from filelock import FileLock
 
 from harness.files import checksum, file_checksum, library_versions, temporary_files, write_atomically
+from harness.store.arrays import page_arrays, query_arrays, rows_of_signals
 from harness.store.encoded_page import EncodedPage
 from harness.store.format import (
     LIBRARIES,
@@ -265,50 +266,23 @@ class StoreWriter:
                 raise StoreError(
                     f"query {query!r}: vectors are {list(tensor.shape)}, but the pages have {self.manifest.dim} columns"
                 )
-        arrays = {
-            "vectors": self._half(vectors, [f"query {query!r}" for query in ids]),
-            "offsets": _offsets([len(v) for v in vectors]),
-        }
+        arrays = query_arrays(ids, vectors, self.manifest.vector_dtype)
         self._commit(None, replace(self._write_file(QUERIES, arrays, ids), ids=tuple(ids)))
 
     def _check(self, page_id: str, page: EncodedPage) -> None:
-        shape = page.vectors.shape
-        if page.vectors.ndim != 2 or not shape[0]:
-            raise StoreError(f"page {page_id!r}: vectors must be [N, d] with N >= 1, not {list(shape)}")
-        if page.grid is not None and page.grid[0] * page.grid[1] != shape[0]:
-            raise StoreError(f"page {page_id!r}: a grid of {page.grid} does not hold its {shape[0]} vectors")
-        rows = {}
-        for name, signal in sorted(page.signals.items()):
-            if signal.ndim != 2 or signal.shape[1] != shape[0]:
-                raise StoreError(
-                    f"page {page_id!r}: signal {name!r} must be [rows, {shape[0]}], not {list(signal.shape)}"
-                )
-            if not bool(torch.isfinite(signal).all()):
-                raise StoreError(f"page {page_id!r}: signal {name!r} contains NaN or infinity")
-            rows[name] = signal.shape[0]
+        rows, dim = rows_of_signals(page_id, page), page.vectors.shape[1]
         if self.manifest.dim is None:
-            self.manifest = replace(self.manifest, dim=shape[1], signals=rows)
-        if self.manifest.dim != shape[1] or dict(self.manifest.signals) != rows:
+            self.manifest = replace(self.manifest, dim=dim, signals=rows)
+        if self.manifest.dim != dim or dict(self.manifest.signals) != rows:
             raise StoreError(
-                f"page {page_id!r} has {shape[1]} columns and signals {rows}; the pages before it had "
+                f"page {page_id!r} has {dim} columns and signals {rows}; the pages before it had "
                 f"{self.manifest.dim} and {dict(self.manifest.signals)}"
             )
 
     def _write_shard(self, index: int) -> None:
-        pages = [pending.page for pending in self._pending]
-        names = [f"page {pending.page_id!r}" for pending in self._pending]
-        prompts = [p.vectors[:0] if p.prompt is None else p.prompt for p in pages]
-        arrays = {
-            "vectors": self._half([p.vectors for p in pages], names),
-            "offsets": _offsets([len(p.vectors) for p in pages]),
-            "prompt": self._half(prompts, names),
-            "prompt_offsets": _offsets([len(p) for p in prompts]),
-            "grids": np.array([p.grid or (0, 0) for p in pages], dtype=np.int32),
-        }
-        for name in self.manifest.signals:
-            per_token = torch.cat([p.signals[name].T for p in pages])
-            arrays[f"signal.{name}"] = per_token.to(torch.float32).contiguous().numpy()
-        shard = self._write_file(shard_file(index), arrays, [pending.page_id for pending in self._pending])
+        ids = [pending.page_id for pending in self._pending]
+        arrays = page_arrays(ids, [pending.page for pending in self._pending], self.manifest.vector_dtype)
+        shard = self._write_file(shard_file(index), arrays, ids)
         images = [pending.image for pending in self._pending]
         self._commit(index, replace(shard, images="\n".join(images) if any(images) else ""))
         self._pending = []
@@ -327,20 +301,6 @@ class StoreWriter:
             self.manifest = replace(self.manifest, queries=shard)
         else:
             self.manifest.shards[index] = shard
-
-    def _half(self, tensors: Sequence[torch.Tensor], names: Sequence[str]) -> np.ndarray:
-        dtype = getattr(torch, self.manifest.vector_dtype)
-        stored = [tensor.detach().cpu().to(dtype) for tensor in tensors]
-        for tensor, name in zip(stored, names, strict=True):
-            if not bool(torch.isfinite(tensor).all()):
-                raise StoreError(
-                    f"{name}: vectors contain NaN, infinity, or values beyond {self.manifest.vector_dtype}"
-                )
-        return torch.cat(stored).contiguous().numpy() if stored else np.zeros((0, self.manifest.dim or 0), np.float16)
-
-
-def _offsets(lengths: Sequence[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _check_ids(ids: Sequence[str], kind: str) -> None:

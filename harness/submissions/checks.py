@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -14,16 +13,12 @@ from pathlib import Path
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
 from harness.submissions.benchmark import BenchmarkRecord, coverage, missing
 from harness.submissions.folder import submission_path
+from harness.submissions.mteb_figures import MODELS, mteb_table
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission, Track, content_id
 from harness.submissions.tables import kept_path, per_query_path
 from pruners.core.budget import drifted
 from pruners.core.catalog import catalogue, kind
-
-MTEB = Path(__file__).parent / "data" / "mteb_full_model_ndcg.csv"
-_SAME = ("colpali", "colqwen2", "colqwen2.5", "colqwen3", "colqwen3.5", "colsmol", "colmodernvbert")
-MODELS = {"jina-v4": ("jina4", "jina4mv"), **{name: (name,) for name in _SAME}}
-"""Backbones of this project, and their name in MTEB's table. Other checkpoints have other names, and no figure."""
 
 MEAN_TOLERANCE = 1.0
 MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5, in %
@@ -302,14 +297,3 @@ def _pair(cells: Sequence[Cell], known: dict[str, tuple[float, int]]) -> tuple[f
 
 def _mean(values: Sequence[float]) -> float:
     return 100 * float(data_set_mean(values))
-
-
-@cache
-def mteb_table() -> dict[tuple[str, str], dict[str, tuple[float, int]]]:
-    """(model, task) -> subset -> NDCG@5 and queries."""
-    found: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
-    with MTEB.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = row["model"], row["task"]
-            found.setdefault(key, {})[row["hf_subset"]] = float(row["ndcg_at_5"]), int(row["queries"])
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.benchmarks.known import known
-from harness.submissions.checks import MODELS, mteb_table
+from harness.submissions.mteb_figures import MODELS, mteb_table
 
 TABFQUAD = "VidoreTabfquadRetrieval"
 ALL = "default"

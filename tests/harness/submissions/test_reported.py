@@ -10,8 +10,9 @@ import pytest
 from harness import paper
 from harness.metrics.aggregate import benchmark_mean
 from harness.submissions.benchmark import read_benchmark
-from harness.submissions.checks import MTEB, check_cells, compare_with_mteb
+from harness.submissions.checks import check_cells, compare_with_mteb
 from harness.submissions.folder import FOLDER
+from harness.submissions.mteb_figures import MTEB
 from harness.submissions.problems import Notes
 from harness.submissions.validation import CheckedSubmission, validate
 

@@ -1,0 +1,161 @@
+"""`harness evaluate --dry-run`: what is here, what is missing, what it takes; nothing is written, no hub is asked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from collections import namedtuple
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import harness
+from harness.backbones import registry
+from harness.benchmarks.benchmark import load_benchmark
+from harness.cli import app
+from harness.encode import encode, encode_part
+from harness.evaluation import plan as planning
+from harness.evaluation.plan import duration, size
+from harness.store.part import Part
+from pruners.core.errors import PruneBoardError
+from tests.harness.evaluation.toy import write_backbone, write_data_set
+
+PAGES = 96
+Disk = namedtuple("Disk", "total used free")
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    write_data_set(tmp_path / "pages", range(PAGES), queries=5)
+    write_backbone(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tree(folder: Path) -> dict[str, int]:
+    skipped = {"__pycache__", ".pytest_cache"}
+    found = [path for path in folder.rglob("*") if not skipped & set(path.parts)]
+    return {str(path): path.stat().st_mtime_ns for path in found}
+
+
+def run(*more: str, code: int = 0):
+    options = ["--backbone", "toy_backbone.py", "--benchmark", "pages", "--store", "stores", "--pruner", "random"]
+    result = CliRunner().invoke(app, ["evaluate", *options, "--budgets", "0.2", *more], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def dry(*more: str, code: int = 0) -> dict:
+    return json.loads(run("--dry-run", "--json", *more, code=code).stdout)
+
+
+def test_a_plan_counts_and_writes_nothing(toy):
+    before = tree(toy)
+    found = dry()
+    assert tree(toy) == before
+    (row,) = found["data_sets"]
+    assert (row["name"], row["here"], row["pages"], row["queries"], row["left"]) == ("pages", True, PAGES, 5, PAGES)
+    backbone, (data_set,) = registry.load("toy_backbone.py"), load_benchmark("pages").data_sets
+    tried = backbone.encode_pages([data_set.image(PAGES // 3), data_set.image(2 * PAGES // 3)])
+    assert found["cost"]["vectors"] == sum(len(page.vectors) for page in tried) / 2
+    # 16 columns of two bytes; four signals of three layers and one of one, of four bytes
+    assert found["store_bytes"] == PAGES * found["cost"]["vectors"] * (16 * 2 + (4 * 3 + 1) * 4)
+    assert found["seconds"] > 0
+    assert found["missing"] == []
+    assert "96 pages of about" in run("--dry-run").stdout
+
+
+def test_a_plan_knows_what_is_encoded(toy):
+    backbone, (data_set,) = registry.load("toy_backbone.py"), load_benchmark("pages").data_sets
+    encode_part(backbone, data_set, toy / "stores", Part(2, 3))
+    assert dry()["data_sets"][0]["left"] == 64
+    store = encode(backbone, data_set, toy / "stores")
+    found = dry()
+    written = sum(path.stat().st_size for path in store.folder.glob("*.safetensors"))
+    assert (found["seconds"], found["store_bytes"], found["data_sets"][0]["bytes"]) == (0, 0, written)
+    assert "all pages are encoded" in run("--dry-run").stdout
+
+
+def test_the_estimate_of_a_store_is_near_what_it_takes(toy):
+    """Of nano's pages, which are alike; the rest is a shard's header."""
+    options = {"backbone": "nano", "benchmark": "minidocs-v2", "pruners": ["random"]}
+    found = harness.plan(store=toy / "stores", **options)
+    stores = harness.encode("nano", "minidocs-v2", store=toy / "stores")
+    real = sum(shard.bytes for store in stores.values() for shard in store.manifest.shards.values())
+    assert found.store_bytes == pytest.approx(real, rel=0.1)
+
+
+def test_a_stated_rate(toy):
+    assert dry("--rate", "4")["seconds"] == PAGES / 4
+    with pytest.raises(PruneBoardError, match="more than 0"):
+        dry("--rate", "0")
+
+
+def test_a_task_of_mteb_is_not_read_and_its_store_is_known_by_name(toy, no_hub):
+    backbone, (data_set,) = registry.load("toy_backbone.py"), load_benchmark("pages").data_sets
+    name = "VidoreShiftProjectRetrieval"
+    encode(backbone, replace(data_set, name=name), toy / "stores")
+    (row,) = dry("--benchmark", name)["data_sets"]
+    assert (row["encoded"], row["left"], row["here"]) == (PAGES, row["pages"] - PAGES, False)
+    other = dry("--benchmark", "VidoreDocVQARetrieval")["data_sets"][0]
+    assert other["encoded"] == 0
+
+
+@pytest.fixture
+def no_hub(tmp_path, monkeypatch):
+    """An empty cache, and a network that nobody may use."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a hub was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def test_what_must_be_fetched_is_named_without_asking_a_hub(toy, no_hub):
+    found = dry("--backbone", "colqwen2", "--benchmark", "vidore-v2", "--pruner", "sap", "--rate", "2")
+    assert [name.partition("@")[0] for name in found["missing"]] == [
+        "checkpoint vidore/colqwen2-v1.0",
+        "data set Vidore2ESGReportsRetrieval",
+        "data set Vidore2EconomicsReportsRetrieval",
+        "data set Vidore2BioMedicalLecturesRetrieval",
+        "data set Vidore2ESGReportsHLRetrieval",
+        "data set colpali-train",
+    ]
+    assert found["seconds"] == (1538 + 452 + 1016 + 1538 + 500) / 2
+    assert found["store_bytes"] is None
+    assert not (toy / "hub").exists()
+
+
+def test_a_run_offline_says_all_that_is_missing_before_any_work(toy, no_hub, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    before = tree(toy)
+    with pytest.raises(PruneBoardError, match=r"checkpoint vidore/colqwen2-v1\.0.*; data set VidoreArxivQARetrieval"):
+        run("--backbone", "colqwen2", "--benchmark", "VidoreArxivQARetrieval")
+    assert tree(toy) == before
+
+
+def test_a_long_run_begins_with_its_plan_and_a_full_disk_stops_it(toy, monkeypatch):
+    monkeypatch.setattr(planning, "LONG", PAGES)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(10, 9, 1))
+    before = tree(toy)
+    assert dry(code=1)["problems"][0].startswith("the stores need")
+    with pytest.raises(PruneBoardError, match=r"the stores need .* and 1 B of the disk are free.*--dry-run"):
+        run()
+    assert tree(toy) == before
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(1e12, 0, 1e12))
+    assert "96 pages of about" in run().stderr
+
+
+def test_numbers_for_a_person():
+    assert [size(count) for count in (0, 999, 1234567, 5e12)] == ["0 B", "999 B", "1.23 MB", "5 TB"]
+    assert [duration(seconds) for seconds in (3, 120, 7200)] == ["3 s", "2 min", "2.0 h"]

@@ -15,9 +15,10 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
 from harness.encode import encode
 from harness.evaluation.config import Config, Profile
+from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.tally import tally
 from harness.metrics.aggregate import data_set_mean
 from harness.metrics.ranking import Evaluator
-from harness.mteb_bridge.score_matrices import score_matrices
 from harness.progress import Advance, Progress
 from harness.store.reader import Store
 from harness.submissions.checks import MANY_QUERIES, TOLERANCE_FEW, TOLERANCE_MANY
@@ -76,5 +77,7 @@ def judge(figure: dict[str, Any]) -> str:
 
 def _per_query(data_set: DataSet, store: Store, config: Config, advance: Advance) -> tuple[np.ndarray, list[str]]:
     evaluator = Evaluator(data_set.qrels, store.query_ids, store.page_ids)
-    scores = score_matrices(data_set, store, (), config, 1, advance)
-    return evaluator(scores.full)[CUTOFF], evaluator.query_ids
+    queries = load_queries(store, range(len(store.query_ids)), config.device)
+    job = Job(store, (), config.budgets, config.seed, queries, gold_queries(evaluator), config.profile)
+    found = tally(job, evaluator, 1, advance)
+    return evaluator.measure(found.ranks(found.cells(None).ravel()))[CUTOFF][0], evaluator.query_ids

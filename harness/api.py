@@ -308,10 +308,14 @@ def leaderboard(
     submissions: Path | str | None = None,
     runs: Sequence[Path | str | Results] = (),
     base_url: str | None = None,
+    publish: bool = False,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Site:
-    """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them."""
+    """Build the leaderboard, a static site, of a folder of submissions (the project's own) and of runs beside them.
+
+    With `publish` the folder has what GitHub Pages and a static Hugging Face Space ask for.
+    """
     from harness.progress import quiet
     from harness.submissions.folder import in_checkout, own_folder
     from leaderboard.gather import gather
@@ -325,8 +329,8 @@ def leaderboard(
         hint = "show runs of your own with --runs, or name a folder with --submissions"
         shown = Path(submissions) if submissions else own_folder(hint)
     found = gather(shown, folders)
-    built = build(found, Path(out), base_url, progress or quiet)
-    return Site(Path(out) / "index.html", len(found.entries), built.pages, built.size, found.left_out)
+    built = build(found, Path(out), base_url, progress or quiet, publish=publish)
+    return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
 
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:

@@ -149,3 +149,8 @@ def _window(text: Any) -> tuple[int, int] | None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6
+
+
+def backbone_size() -> dict[str, int]:
+    """Of the curve's drawing."""
+    return {"width": WIDTH, "height": HEIGHT, "edge": EDGE}

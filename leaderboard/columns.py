@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from leaderboard.groups import AgainKind
+from leaderboard.lines import Line
 from leaderboard.rows import Row
-from leaderboard.views import Line, View
-from leaderboard.words import NONE, fixed, percent
+from leaderboard.views import View
+from leaderboard.words import NONE, fixed, percent, signed
 
 Show = Callable[[Line, Row], str]
 
@@ -52,15 +54,33 @@ def _part(name: str) -> Show:
     return lambda line, row: fixed(row.parts.get(name))
 
 
+def _local(line: Line, row: Row) -> str:
+    """What a run of one's own differs by."""
+    gaps = [again.differences[row.budget] for again in line.others(AgainKind.local) if row.budget in again.differences]
+    if not gaps:
+        return NONE
+    gap = gaps[-1]
+    return signed(gap.value) + (f" [{signed(gap.low)}, {signed(gap.high)}]" if gap.low < gap.high else "")
+
+
 COLUMNS = (
     Column(
         "rank",
         "Rank",
-        "Tied methods share a rank; in brackets: a paper's figures, in plain order",
+        "Rank among methods of the same track; tied methods share it; in brackets: a paper's figures, in plain order",
         lambda li, r: _rank(r.rank, li),
         "ascending",
     ),
-    Column("method", "Method", "The pruning method", lambda li, r: li.method.name, "ascending", words=True),
+    Column("method", "Method", "The pruning method", lambda li, r: li.label, "ascending", words=True),
+    Column("retention", "Retention", "NDCG@5 in % of the full model's [95 % interval]", _retention),
+    Column("local", "Your run", "What a run of your own differs by, in points of retention; it takes no rank", _local),
+    Column(
+        "kb",
+        "KB",
+        "Index kilobytes a page",
+        lambda li, r: fixed(None if r.bytes is None else r.bytes / 1000, 2),
+        "ascending",
+    ),
     Column(
         "track",
         "Track",
@@ -69,7 +89,6 @@ COLUMNS = (
         "ascending",
         words=True,
     ),
-    Column("retention", "Retention", "NDCG@5 in % of the full model's [95 % interval]", _retention),
     Column("area", "Area", "Headline over budgets: area under retention against log budget", _area),
     Column("ndcg5", "NDCG@5", "", _ndcg("5")),
     Column(
@@ -85,26 +104,24 @@ COLUMNS = (
         lambda li, r: percent(r.realised) + ("!" if r.drift else ""),
         "ascending",
     ),
-    Column("vectors", "Vectors", "Vectors a page", lambda li, r: fixed(r.vectors), "ascending"),
-    Column(
-        "kb",
-        "KB",
-        "Index kilobytes a page",
-        lambda li, r: fixed(None if r.bytes is None else r.bytes / 1000, 2),
-        "ascending",
-    ),
+    Column("vectors", "Vectors", "Vectors a page", lambda li, r: fixed(r.vectors), "ascending", default=False),
     Column("ms", "ms", "Pruning a page, all budgets", lambda li, r: fixed(r.milliseconds), "ascending"),
     Column("v1", "v1", "Retention on the first edition", _part("v1")),
     Column("v2", "v2", "Retention on the second edition", _part("v2")),
     Column("status", "Status", "How far it was checked", lambda li, r: li.entry.status, "ascending", words=True),
     Column(
-        "date", "Date", "Day of submission", lambda li, r: li.entry.submission.origin.submitted.isoformat(), words=True
+        "date",
+        "Date",
+        "Day of submission",
+        lambda li, r: li.entry.submission.origin.submitted.isoformat(),
+        words=True,
+        default=False,
     ),
     Column(
-        "rank_in_track",
-        "In track",
-        "Rank among methods of the same track",
-        lambda li, r: _rank(r.rank_in_track, li),
+        "overall",
+        "Overall",
+        "Rank among the methods of all tracks",
+        lambda li, r: _rank(r.overall, li),
         "ascending",
         default=False,
     ),
@@ -115,11 +132,16 @@ COLUMNS = (
 )
 
 ALWAYS = ("rank", "method", "retention")
+PHONE = ("rank", "method", "retention", "local", "kb")
+"""What a narrow window shows at first."""
 
 
 def column_facts() -> dict[str, dict[str, Any]]:
     """What the board's script knows of every column: its hint, how a first click sorts, and whether it waits hidden."""
-    return {c.key: {"hint": c.hint, "up": c.first == "ascending", "extra": not c.default} for c in COLUMNS}
+    return {
+        c.key: {"hint": c.hint, "up": c.first == "ascending", "extra": not c.default, "phone": c.key in PHONE}
+        for c in COLUMNS
+    }
 
 
 def columns_of(view: View) -> list[Column]:

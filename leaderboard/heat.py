@@ -7,13 +7,16 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leaderboard.views import Line, View
+from leaderboard.lines import Line
+from leaderboard.views import View
 from leaderboard.words import fixed
 
 STEPS = (50.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.05)
 """Steps get finer towards 100, where methods differ; the last begins above what rounds to 100.0."""
 MOST = 100
 """Rows; a map of a thousand is no map."""
+CELLS = 4500
+"""Of all budgets together: what a page has room for."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ def step(value: float | None) -> int | None:
 def heat_map(view: View, budget: float) -> list[HeatRow]:
     """One row a method at a budget, best first. A missing data set stays empty."""
     rows = []
-    for line, row in [pair for pair in view.at(budget) if pair[1].data_sets][:MOST]:
+    most = min(MOST, max(10, CELLS // max(1, len(view.budgets) * len(view.data_sets))))
+    for line, row in [pair for pair in view.at(budget) if pair[1].data_sets][:most]:
         values = [row.retention_on(name) for name in view.data_sets]
         rows.append(HeatRow(line, tuple((fixed(value), step(value)) for value in values)))
     return rows

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.submissions.validation import CheckedSubmission
+from leaderboard.lines import Line
 from leaderboard.rows import Row
-from leaderboard.views import Line, View
+from leaderboard.views import View
 from leaderboard.words import budget_name, file_name, fixed, titled
 from pruners.core.budget import STANDARD
 from pruners.core.catalog import catalogue, formula, kind, words
+
+OUT = "runs/again"
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class MethodPage:
         return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))
 
     @property
+    def budgets(self) -> set[float]:
+        """Of the submission that `entry` is."""
+        return {budget for _, line in self.results if line.entry is self.entry for budget in line.rows}
+
+    @property
     def notes(self) -> list[tuple[str, Note]]:
         """What submitters and the checks say, each once, with the places it is said of."""
         found: dict[str, Note] = {}
@@ -91,11 +99,14 @@ def _at_budget(row: Row) -> str:
     return f"{budget_name(row.budget)}: {fixed(row.retention) if row.complete else row.coverage}"
 
 
+_catalogue = cache(catalogue)  # looks for plug-ins every time, and a large board asks for every method
+
+
 @cache
 def facts(text: str) -> Facts | None:
     """What is known of a built-in method, by its name or an expression that begins with it."""
     head = re.match(r"[A-Za-z_]\w*", text)
-    entry = catalogue().get(head[0]) if head else None
+    entry = _catalogue().get(head[0]) if head else None
     if entry is None or entry.source != "built-in":
         return None
     needs = tuple(entry.options.get("needs", ()))
@@ -103,15 +114,26 @@ def facts(text: str) -> Facts | None:
     return Facts(kind(entry), tuple(words(entry)), tuple(formula(entry)), entry.parameters, needs, paper)
 
 
-def command(entry: CheckedSubmission) -> str | None:
-    """The command that measures it again; none for a method that this project does not hold, or a paper's figures.
+def expression(entry: CheckedSubmission) -> str | None:
+    """What `--pruner` takes; none for a method that this project does not hold. A paper's method goes by its name here.
 
     It is meant to be copied into a shell, so nothing but plain expressions of built-in methods is ever offered.
     """
-    s = entry.submission
-    text = s.method.expression
-    if entry.status == "reported" or facts(text) is None or not re.fullmatch(r"[\w(),=.\- ]+", text, re.ASCII):
+    method = entry.submission.method
+    text = method.name if entry.status == "reported" else method.expression
+    return text if facts(text) is not None and re.fullmatch(r"[\w(),=.\- ]+", text, re.ASCII) else None
+
+
+def command(entry: CheckedSubmission, budgets: Sequence[float]) -> str | None:
+    """The command that measures it again, on that backbone and benchmark, at those budgets."""
+    s, text = entry.submission, expression(entry)
+    if text is None:
         return None
     options = ["--backbone", s.backbone.name, "--benchmark", s.benchmark.name, "--pruner", text]
-    budgets = sorted({cell.budget for cell in s.cells if cell.budget < 1})
-    return "harness evaluate " + shlex.join([*options, "--budgets", ",".join(f"{b:g}" for b in budgets)])
+    return "harness evaluate " + shlex.join([*options, "--budgets", ",".join(f"{b:g}" for b in budgets), "--out", OUT])
+
+
+def load_words(entry: CheckedSubmission) -> str | None:
+    """The Python that loads it as that command measured it."""
+    text = expression(entry)
+    return None if text is None else f'import harness\n\nmethod = harness.load_run("{OUT}").method("{text}")'

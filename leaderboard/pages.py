@@ -1,8 +1,13 @@
-"""From views to pages: every page is a template and what it is given. Autoescape is on for all of them, always."""
+"""From views to files: every page is a template and what it is given. Autoescape is on for all of them, always.
+
+Pages work from a folder, where a browser lets no script fetch a file. So what a page does not hold itself (rows beyond
+the first, other axes of a plot, intervals of a pair, the words of the search) is a small script that hands it over.
+"""
 
 from __future__ import annotations
 
-import re
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,12 +17,14 @@ from markupsafe import Markup
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
-from leaderboard import compare, heat, plot, words
-from leaderboard.backbones import backbone_pages
+from leaderboard import answers, compare, exports, heat, plot, words
+from leaderboard.backbones import backbone_pages, backbone_size
 from leaderboard.columns import COLUMNS, columns_of
+from leaderboard.groups import LOCAL
 from leaderboard.headline import weights
 from leaderboard.methods import command, method_pages
-from leaderboard.views import Line, View
+from leaderboard.results import result_page, result_path
+from leaderboard.views import View, shelf_order, view_slug
 from pruners.core.budget import STANDARD
 
 STATUS = {
@@ -26,15 +33,16 @@ STATUS = {
     "self-reported": "measured by who submitted it; nobody has checked it",
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",
+    LOCAL: "a run of your own, not submitted: shown as a difference, never ranked",
 }
-BLOCKS = "p|h[1-6]|ul|dl|div|table|section|form|fieldset|pre|details|figure|nav|header|main|footer"
-"""Elements that end a paragraph."""
-PARTS = (
-    "html|meta|title|link|script|thead|tbody|tr|th|td|caption|li|dt|dd|svg|defs|g|path|polyline|text|use|circle|rect"
+NO_CODE = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'"
 )
-"""Others before which a line break is no space."""
-NO_CODE = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 """Nothing but the site's own files: text of a submission that got past the escaping still could not run."""
+ROWS = 300
+"""Rows of a board that its page holds, over all budgets; the others are handed over by scripts of PART rows."""
+PART = 250
+File = tuple[str, bytes]
 
 
 def environment(base_url: str | None) -> jinja2.Environment:
@@ -48,6 +56,8 @@ def environment(base_url: str | None) -> jinja2.Environment:
     env.filters |= {
         "fixed": words.fixed,
         "percent": words.percent,
+        "signed": words.signed,
+        "amount": words.amount,
         "budget": words.budget_name,
         "short": words.short,
         "file": words.file_name,
@@ -64,84 +74,118 @@ def environment(base_url: str | None) -> jinja2.Environment:
         "nano_short": "Figures of a nano model: they do not speak for backbones of ColPali’s scale.",
         "status_words": STATUS,
         "standard": STANDARD,
+        "result_path": result_path,
+        "million": 1_000_000,
     }
     return env
 
 
-def render_all(views: Sequence[View], base_url: str | None) -> Iterator[tuple[str, str]]:
-    """Every page: its path in the site, and its text."""
-    env = environment(base_url)
-    shelves = on_shelves(views)
+def script(function: str, *given: Any) -> bytes:
+    """A file that hands something over to a page's script."""
+    return f"{function}({', '.join(json.dumps(one, separators=(',', ':')) for one in given)});\n".encode()
 
-    def page(path: str, template: str, **given: Any) -> tuple[str, str]:
-        root = "../" * path.count("/")
-        return path, compact(env.get_template(template).render(path=path, root=root, shelves=shelves, **given))
 
-    yield page("index.html", "index.html.j2", groups=overview(views))
-    yield page("about.html", "about.html.j2", **rules())
-    yield page("submit.html", "submit.html.j2")
-    for view in views:
-        columns = columns_of(view)
-        maps = {budget: heat.heat_map(view, budget) for budget in view.budgets}
-        given = {"view": view, "columns": columns, "plot": plot.trade_off(view), "maps": maps}
-        yield page(f"board/{view.slug}.html", "board.html.j2", **given, steps=heat.legend(), kept=plot.kept)
+class SitePages:
+    """Makes files. `shelves` are all views by name, known before any is read, so that boards can link to each other."""
+
+    def __init__(self, shelves: Sequence[tuple[str, str, str]], base_url: str | None) -> None:
+        self.base_url, self.env = base_url, environment(base_url)
+        self.stamp = hashlib.sha256(repr((sorted(shelves), base_url)).encode()).hexdigest()
+        on_shelves: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        for kind, backbone, benchmark in sorted(shelves, key=lambda shelf: shelf_order(*shelf)):
+            slug = view_slug(benchmark, backbone, kind)
+            on_shelves.setdefault(kind, {}).setdefault(benchmark, []).append((backbone, slug))
+        self.env.globals["shelves"] = on_shelves
+
+    def page(self, path: str, template: str, **given: Any) -> File:
+        text = self.env.get_template(template).render(path=path, root="../" * path.count("/"), **given)
+        return path, text.encode()
+
+    def of_view(self, view: View) -> tuple[compare.Pairs, dict[str, bytes]]:
+        """The files of one view, and the pairs that were resampled for them."""
         pairs = compare.make_pairs(view)
-        yield page(f"compare/{view.slug}.html", "compare.html.j2", view=view, pairs=pairs, data=compare.packed(pairs))
-    for method in method_pages(views):
-        yield page(f"method/{method.slug}.html", "method.html.j2", page=method, command=command(method.entry))
-    for backbone in backbone_pages(views):
-        yield page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
+        return pairs, dict([*self._board(view), *self._compare(pairs), *self._results(view), *exports.rows_files(view)])
+
+    def _board(self, view: View) -> Iterator[File]:
+        columns, room = columns_of(view), max(20, ROWS // max(1, len(view.budgets)))
+        given = {"view": view, "columns": columns, "room": room, "part": PART}
+        drawn = dict(plot.plots(view))
+        first = next(iter(drawn), None)
+        xs, ys = plot.axes(view)
+        maps = {budget: heat.heat_map(view, budget) for budget in view.budgets}
+        yield self.page(
+            f"board/{view.slug}.html", "board.html.j2",
+            **given, drawings=drawn.get(first or ""), drawing=first, xs=xs, ys=ys, maps=maps, steps=heat.legend(),
+        )  # fmt: skip
+        for budget in view.budgets:
+            rows = view.at(budget)[room:]
+            for n, start in enumerate(range(0, len(rows), PART)):
+                part = rows[start : start + PART]
+                _, text = self.page(f"board/{view.slug}.html", "rows.html.j2", **given, rows=part)
+                yield f"board/{view.slug}.{budget:g}.{n}.js", script("rowsArrived", text.decode())
+        for name, sizes in drawn.items():
+            _, text = self.page(f"board/{view.slug}.html", "drawing.html.j2", view=view, drawings=sizes)
+            yield f"plot/{view.slug}.{name}.js", script("plotArrived", f"{view.slug}.{name}", text.decode())
+
+    def _compare(self, pairs: compare.Pairs) -> Iterator[File]:
+        view, data = pairs.view, compare.page_data(pairs)
+        yield self.page(f"compare/{view.slug}.html", "compare.html.j2", view=view, pairs=pairs, data=data)
+        for place, found in compare.bounds_files(pairs):
+            yield f"compare/{view.slug}.{place}.js", script("boundsArrived", place, found)
+
+    def _results(self, view: View) -> Iterator[File]:
+        for line in view.lines:
+            yield self.page(
+                result_path(view, line), "result.html.j2", page=result_page(view, line), view=view, line=line
+            )
+
+    def of_site(self, views: Sequence[View]) -> Iterator[File]:
+        """The files that need all views."""
+        yield self.page("index.html", "index.html.j2", **front(views))
+        yield self.page("about.html", "about.html.j2", **rules())
+        yield self.page("submit.html", "submit.html.j2")
+        for method in method_pages(views):
+            text = command(method.entry, sorted(method.budgets))
+            yield self.page(f"method/{method.slug}.html", "method.html.j2", page=method, command=text)
+        for backbone in backbone_pages(views):
+            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
+        yield from exports.search_files(views)
+        yield exports.site_file(views)
+        yield exports.feed_file(views, self.base_url)
 
 
-def on_shelves(views: Sequence[View]) -> dict[str, dict[str, list[View]]]:
-    """kind -> benchmark -> views, in their order: what one can choose from."""
-    shelves: dict[str, dict[str, list[View]]] = {}
-    for view in views:
-        shelves.setdefault(view.kind, {}).setdefault(view.benchmark, []).append(view)
-    return shelves
+def front(views: Sequence[View]) -> dict[str, Any]:
+    """What the front page is given."""
+    found = [answer for view in views if (answer := answers.answer(view))]
+    groups: dict[tuple[str, bool, str], list[answers.Answer]] = {}
+    for one in found:
+        groups.setdefault((one.view.kind, one.view.nano, one.view.benchmark), []).append(one)
+    drawn = [(view, *next(plot.plots(view), (None, None))) for view in plot_order(views)[:1]]
+    return {
+        "groups": groups,
+        "views": views,
+        "drawable": [(view, *plot.axes(view)) for view in plot_order(views)],
+        "drawn": drawn[0] if drawn else None,
+        "news": answers.news(views)[: answers.NEWEST],
+        "contradictions": answers.contradictions(views),
+        "picture": answers.kept_patches(views),
+        "counts": {
+            "methods": len({line.method.name for view in views for line in view.lines}),
+            "backbones": len({(view.backbone, view.kind) for view in views}),
+            "benchmarks": len({view.benchmark for view in views}),
+        },
+    }
 
 
-def compact(html: str) -> str:
-    """The same page in fewer bytes: HTML lets many end tags, quotes of plain attributes and lines be left out.
+def plot_order(views: Sequence[View]) -> list[View]:
+    """Views with a plot; the one that is drawn first has sizes in bytes, and the most methods measured."""
+    able = [view for view in views if next(plot.plots(view), None)]
 
-    So it is with the scope of a header cell: among others it is a column's, beside figures it is a row's.
+    def worth(view: View) -> tuple:
+        measured = sum(line.measured is not None or not line.reported for line in view.lines)
+        return -any(row.bytes for line in view.lines for row in line.rows.values()), view.kind != "visual", -measured
 
-    Text of submissions is escaped by now and has neither tags nor quotes that this could touch.
-    """
-    html = re.sub(r'<th scope="(?:col|row)"', "<th", html)
-    html = re.sub(r"</(?:td|th|tr|thead|tbody|li|option|dt|dd)>", "", html)
-    html = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", html)
-    html = re.sub(r'="([\w.#/:-]*[\w.-])"(?=[\s>])', r"=\1", html, flags=re.ASCII)
-    return re.sub(rf"\n+(?=</?(?:{BLOCKS}|{PARTS})\b)|\n+(?=\n)", "", html)
-
-
-def page_count(views: Sequence[View]) -> int:
-    """How many pages `render_all` will give."""
-    return 3 + 2 * len(views) + len(method_pages(views)) + len(backbone_pages(views))
-
-
-def overview(views: Sequence[View]) -> list[dict[str, Any]]:
-    """The landing page: for each benchmark a table of headlines, methods down and backbones across.
-
-    Backbones that read text tokens, and the nano model, stand in tables of their own.
-    """
-    groups: dict[tuple[str, bool, str], list[View]] = {}
-    for view in views:
-        groups.setdefault((view.kind, view.nano, view.benchmark), []).append(view)
-    found = []
-    for (kind, nano, benchmark), members in groups.items():
-        best: dict[str, dict[str, Line]] = {}
-        for view in members:
-            for line in view.lines:
-                if line.area is not None:
-                    best.setdefault(line.method.name, {}).setdefault(view.slug, line)
-        order = sorted(best, key=lambda name: (-max(line.area or 0 for line in best[name].values()), name))
-        rows = [(name, [best[name].get(view.slug) for view in members]) for name in order]
-        statuses = [name for name in STATUS if any(li.entry.status == name for v in members for li in v.lines)]
-        found.append(
-            {"kind": kind, "nano": nano, "benchmark": benchmark, "views": members, "rows": rows, "statuses": statuses}
-        )
-    return found
+    return sorted(able, key=worth)
 
 
 def rules() -> dict[str, Any]:
@@ -151,12 +195,5 @@ def rules() -> dict[str, Any]:
         "level": f"{100 * uncertainty.LEVEL:g} %",
         "cutoffs": ", ".join(map(str, CUTOFFS)),
         "shares": [words.fixed(100 * share, 1) for share in weights()],
-        "steps": heat.legend(),
         "columns": COLUMNS,
     }
-
-
-def backbone_size() -> dict[str, int]:
-    from leaderboard import backbones
-
-    return {"width": backbones.WIDTH, "height": backbones.HEIGHT, "edge": backbones.EDGE}

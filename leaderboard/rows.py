@@ -54,6 +54,8 @@ class Row:
     budget: float
     data_sets: Mapping[str, RowFigures]
     expected: int
+    covered: int
+    """Data sets that are there; `data_sets` is dropped when a view's own pages are written, this is not."""
     ndcg: Mapping[str, float] = field(default_factory=dict)
     retention: float | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -66,14 +68,16 @@ class Row:
     drift: bool = False
     interval: Interval | None = None
     rank: int | None = None
-    rank_in_track: int | None = None
+    """Within its track."""
+    overall: int | None = None
+    """Among the methods of all tracks that are ranked."""
     quoted: float | None = None
     """Retention over other data sets than the benchmark's, where a paper gives nothing else. Never ranked."""
 
     @property
     def coverage(self) -> str:
         """What stands in place of an average: 13/14; or a paper's average over other data sets, marked as such."""
-        here = f"{len(self.data_sets)}/{self.expected}"
+        here = f"{self.covered}/{self.expected}"
         return here if self.quoted is None else f"{self.quoted:.1f} quoted"
 
     def retention_on(self, data_set: str) -> float | None:
@@ -81,7 +85,7 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        return len(self.data_sets) == self.expected
+        return self.covered == self.expected
 
 
 def expected_languages(entries: Sequence[CheckedSubmission], pinned: BenchmarkFacts | None = None) -> Languages:
@@ -106,7 +110,7 @@ def make_row(entry: CheckedSubmission, budget: float, expected: Languages) -> Ro
         if _whole(entry, cells.get(name, ()), languages)
     }
     found = _with_retention(found, _by_data_set(entry, FULL))
-    row = Row(budget, found, len(expected))
+    row = Row(budget, found, len(expected), len(found))
     if not row.complete:
         return replace(row, quoted=_quoted(entry, cells) if not found else None)
     mean = RowFigures(*benchmark_mean(list(found.values())))

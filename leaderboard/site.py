@@ -7,23 +7,25 @@ submissions give the same bytes: there is no clock, no random number and no mach
 from __future__ import annotations
 
 import json
-import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
 from harness.progress import Progress, quiet
+from harness.submissions.problems import Problem
+from leaderboard.batches import build_batch
 from leaderboard.columns import column_facts
 from leaderboard.gather import Gathered
-from leaderboard.pages import page_count, render_all
+from leaderboard.pages import SitePages
+from leaderboard.publish import extra_files
 from leaderboard.social import social_picture
-from leaderboard.views import make_views
+from leaderboard.views import View, shelf_order
 from pruners.core.errors import PruneBoardError
 
-MARK = "site.json"
+MARK = "files.json"
 """Says that a folder is a build of this site, and what is in it."""
-STATIC = ("site.css", "site.js", "board.js", "compare.js", "favicon.svg")
+STATIC = ("site.css", "site.js", "board.js", "compare.js", "front.js", "favicon.svg")
 
 
 class SiteError(PruneBoardError):
@@ -33,52 +35,54 @@ class SiteError(PruneBoardError):
 @dataclass(frozen=True)
 class Built:
     folder: Path
+    submissions: int
     pages: int
     size: int
+    left_out: list[Problem] = field(default_factory=list)
 
 
-def build(found: Gathered, out: Path, base_url: str | None = None, progress: Progress = quiet) -> Built:
-    """Build the site of these submissions in `out`."""
+def build(
+    found: Gathered, out: Path, base_url: str | None = None, progress: Progress = quiet, *, publish: bool = False
+) -> Built:
+    """Build the site of these submissions in `out`; with `publish`, also what hosts of static sites ask for."""
     base_url = check_base_url(base_url)
     refuse_foreign(out)
-    ordered = sorted(
-        found.entries, key=lambda e: (e.submission.benchmark.name, e.submission.backbone.name, e.submission.id)
-    )
-    with progress("rows, intervals", total=len(ordered), done=0) as advance:
-        views = make_views(ordered, found.benchmarks, advance)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
         new = Path(scratch) / "new"
         new.mkdir()
-        with progress("pages", total=page_count(views), done=0) as advance:
-            for path, page in render_all(views, base_url):
-                write_inside(new, path, page.encode())
+        pages, batches = SitePages(found.shelves(), base_url), found.batches()
+        views: list[View] = []
+        left_out: list[Problem] = []
+        submissions = 0
+        with progress("boards", total=len(batches), done=0) as advance:
+            for batch in batches:
+                built = build_batch(batch, found.benchmarks, pages)
+                for path, content in built.files.items():
+                    write_inside(new, path, content)
+                views += built.views
+                left_out += built.left_out
+                submissions += built.submissions
                 advance(1)
+        views.sort(key=lambda view: shelf_order(view.kind, view.backbone, view.benchmark))
+        for path, content in pages.of_site(views):
+            write_inside(new, path, content)
         for name in STATIC:
-            text = (files("leaderboard") / "static" / name).read_text(encoding="utf-8")
-            write_inside(new, name, squeeze(name, text).encode())
+            write_inside(new, name, (files("leaderboard") / "static" / name).read_bytes())
         write_inside(new, "columns.js", f"const COLUMNS = {json.dumps(column_facts())};\n".encode())
         methods = {line.method.name for view in views for line in view.lines}
-        write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), len(ordered)))
+        write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), submissions))
+        for name, content in extra_files(views, base_url) if publish else ():
+            write_inside(new, name, content)
         write_inside(new, ".nojekyll", b"")  # GitHub Pages would leave out files that begin with an underscore
         inside = sorted(str(path.relative_to(new).as_posix()) for path in new.rglob("*") if path.is_file())
-        write_inside(new, MARK, (json.dumps({"site": "pruneboard", "files": inside}, indent=0) + "\n").encode())
+        write_inside(new, MARK, (json.dumps({"files": inside}, indent=0) + "\n").encode())
         size = sum(path.stat().st_size for path in new.rglob("*") if path.is_file())
         new.chmod(0o755)
         if out.exists():
             out.rename(Path(scratch) / "old")
         new.rename(out)
-    return Built(out, len([path for path in inside if path.endswith(".html")]), size)
-
-
-def squeeze(name: str, text: str) -> str:
-    """A style sheet or script without its comments and indentation, which are for those who read the source."""
-    if name.endswith(".css"):
-        text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
-        return re.sub(r"\s*([{};,])\s*|(?<=:) ", r"\1", text).strip()
-    if name.endswith(".js"):
-        return re.sub(r"^\s*(//.*\n)?|\s+// .*$", "", text, flags=re.M)
-    return text
+    return Built(out, submissions, len([path for path in inside if path.endswith(".html")]), size, left_out)
 
 
 def write_inside(folder: Path, name: str, content: bytes) -> None:
@@ -98,11 +102,12 @@ def refuse_foreign(out: Path) -> None:
         raise SiteError(f"{out} is not a folder; choose another --out")
     if not out.exists() or not any(out.iterdir()):
         return
+    mark = out / MARK if (out / MARK).is_file() else out / "site.json"  # version 0.1 kept its list there
     try:
-        known = json.loads((out / MARK).read_text(encoding="utf-8"))["files"]
+        known = json.loads(mark.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         raise SiteError(f"{out} holds files that are no build of this site; choose another --out") from None
-    strange = {str(p.relative_to(out).as_posix()) for p in out.rglob("*") if not p.is_dir()} - {*known, MARK}
+    strange = {str(p.relative_to(out).as_posix()) for p in out.rglob("*") if not p.is_dir()} - {*known, mark.name}
     if strange:
         raise SiteError(f"{out} holds {sorted(strange)[0]!r}, which no build put there; move it")
 

@@ -1,4 +1,4 @@
-"""Views: one benchmark on one backbone, which is what can be compared. A view holds a line for each submission.
+"""Views: one benchmark on one backbone, which is what can be compared. A view holds a line for each method.
 
 Visual backbones and those that read text tokens never meet in a view, whatever their names are.
 """
@@ -10,41 +10,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from harness.metrics.uncertainty import Interval
-from harness.progress import Advance
-from harness.submissions.schema import BenchmarkFacts, MethodFacts
+from harness.submissions.schema import BenchmarkFacts
 from harness.submissions.validation import CheckedSubmission
-from leaderboard import headline
-from leaderboard.bootstrap import MeasuredScores, Resampled, measured, resample
-from leaderboard.rows import FULL, PARTS, UNRANKED, Languages, Row, expected_languages, make_row
+from leaderboard.bootstrap import Resampled, resample
+from leaderboard.groups import AgainKind, group
+from leaderboard.lines import Line, labelled, make_line, with_differences
+from leaderboard.rows import FULL, PARTS, Languages, Row, expected_languages
 from leaderboard.words import file_name
 from pruners.core.budget import STANDARD
 
 
 @dataclass(frozen=True)
-class Line:
-    """A submission in a view: a row a budget, and its headline over budgets."""
+class Gaps:
+    """Differences of retention between lines: `values[budget, a, b]` is (value, low, high); NaN where there is none."""
 
-    entry: CheckedSubmission
-    rows: dict[float, Row]
-    full: Row
-    measured: MeasuredScores | None = None
-    area: float | None = None
-    area_interval: Interval | None = None
-    area_rank: int | None = None
-
-    @property
-    def method(self) -> MethodFacts:
-        return self.entry.submission.method
-
-    @property
-    def reported(self) -> bool:
-        """A paper's figures: nobody can say which of them are tied, so they are ranked apart, in plain order."""
-        return self.entry.status == "reported"
-
-    @property
-    def ranked(self) -> bool:
-        return self.method.track not in UNRANKED and self.entry.status != "unpinned"
+    labels: tuple[str, ...]
+    values: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -58,6 +42,8 @@ class View:
     budgets: tuple[float, ...]
     lines: tuple[Line, ...]
     resamples: int | None
+    gaps: Gaps | None = None
+    """Kept when the per-query figures are dropped."""
 
     @property
     def nano(self) -> bool:
@@ -65,7 +51,7 @@ class View:
 
     @cached_property
     def slug(self) -> str:
-        return file_name(f"{self.benchmark}--{self.backbone}" + ("" if self.kind == "visual" else "--text"))
+        return view_slug(self.benchmark, self.backbone, self.kind)
 
     @property
     def default_budget(self) -> float:
@@ -82,16 +68,43 @@ class View:
     def full_ndcg(self) -> list[float]:
         return [row.ndcg["5"] for row in self.full]
 
+    def difference(self, a: Line, b: Line, budget: float) -> Interval | None:
+        """Retention of a minus that of b on the same resampled queries, if both are among the lines in `gaps`."""
+        if self.gaps is None or not {a.label, b.label} <= set(self.gaps.labels):
+            return None
+        i, j = self.gaps.labels.index(a.label), self.gaps.labels.index(b.label)
+        value, low, high = self.gaps.values[self.budgets.index(budget), i, j].tolist()
+        return None if np.isnan(value) else Interval(value, low, high)
+
+    def light(self, gaps: Gaps | None) -> View:
+        """Without what is not needed once its own pages are written, so that a thousand views fit in memory."""
+        seen: set[tuple[float, ...]] = set()
+        lines = []
+        for line in self.lines:
+            key = tuple(figures.ndcg_5 for figures in line.full.data_sets.values())
+            lines.append(line.light(key not in seen))
+            seen.add(key)
+        return replace(self, lines=tuple(lines), gaps=gaps)
+
     def at(self, budget: float) -> list[tuple[Line, Row]]:
         """Rows at a budget, best first; those without an average last."""
         found = [(line, line.rows[budget]) for line in self.lines if budget in line.rows]
         return sorted(found, key=lambda pair: -(pair[1].retention if pair[1].retention is not None else -1.0))
 
 
+def view_slug(benchmark: str, backbone: str, kind: str) -> str:
+    """Names the files of a view."""
+    return file_name(f"{benchmark}--{backbone}" + ("" if kind == "visual" else "--text"))
+
+
+def shelf_order(kind: str, backbone: str, benchmark: str) -> tuple:
+    """Real visual backbones first, then the nano model, then those that read text."""
+    return kind != "visual", backbone == "nano", benchmark, backbone
+
+
 def make_views(
     entries: Iterable[CheckedSubmission],
     pinned: Mapping[str, BenchmarkFacts] | None = None,
-    advance: Advance = lambda count: None,
 ) -> list[View]:
     """All views, real backbones first. What a complete row has is a matter of the benchmark, over all backbones."""
     groups: dict[tuple[str, str, str], list[CheckedSubmission]] = {}
@@ -101,70 +114,58 @@ def make_views(
         groups.setdefault((s.benchmark.name, s.backbone.kind, s.backbone.name), []).append(entry)
         by_benchmark.setdefault(s.benchmark.name, []).append(entry)
     expected = {name: expected_languages(found, (pinned or {}).get(name)) for name, found in by_benchmark.items()}
-    order = sorted(groups, key=lambda key: (key[1] != "visual", key[2] == "nano", key))
-    views = []
-    for key in order:
-        views.append(_view(*key, groups[key], expected[key[0]]))
-        advance(len(groups[key]))
-    return _with_siblings(views)
+    order = sorted(groups, key=lambda key: shelf_order(key[1], key[2], key[0]))
+    return _with_siblings([_view(*key, groups[key], expected[key[0]]) for key in order])
 
 
 def _view(benchmark: str, kind: str, backbone: str, entries: Sequence[CheckedSubmission], expected: Languages) -> View:
     budgets = tuple(sorted({c.budget for e in entries for c in e.submission.cells if c.budget < FULL}))
-    lines = [_line(entry, budgets, expected) for entry in entries]
-    found = resample([line.measured for line in lines], tuple(expected))
+    lines = labelled([make_line(found, budgets, expected) for found in group(entries)])
+    local = [again for line in lines for again in line.others(AgainKind.local)]
+    found = resample([line.measured for line in lines] + [again.measured for again in local], tuple(expected))
+    places = {id(again): len(lines) + i for i, again in enumerate(local)}
+    lines = [with_differences(line, i, places, found) for i, line in enumerate(lines)]
     lines = _with_areas(lines, found)
     for budget in budgets:
         lines = _with_ranks(lines, budget, found)
-    lines.sort(key=lambda line: (-(line.area or 0), line.method.name, line.entry.submission.id))
+    lines.sort(key=lambda line: (-(line.area or 0), line.label, line.entry.submission.id))
     return View(benchmark, backbone, kind, tuple(expected), budgets, tuple(lines), found.resamples if found else None)
-
-
-def _line(entry: CheckedSubmission, budgets: Sequence[float], expected: Languages) -> Line:
-    have = {cell.budget for cell in entry.submission.cells}
-    rows = {budget: make_row(entry, budget, expected) for budget in budgets if budget in have}
-    whole = bool(rows) and all(row.complete for row in rows.values()) and entry.status != "reported"
-    area = headline.area({budget: row.retention for budget, row in rows.items()})
-    return Line(entry, rows, make_row(entry, FULL, expected), measured(entry, budgets) if whole else None, area)
 
 
 def _with_areas(lines: Sequence[Line], found: Resampled | None) -> list[Line]:
     areas = found.areas(STANDARD) if found else None
-    ranks = _ranks(lines, {i: line.area for i, line in enumerate(lines)}, areas, FULL)
-    return [
-        replace(line, area_interval=areas.interval(i, FULL) if areas else None, area_rank=ranks.get(i))
-        for i, line in enumerate(lines)
-    ]
+    return [replace(line, area_interval=areas.interval(i, FULL) if areas else None) for i, line in enumerate(lines)]
 
 
 def _with_ranks(lines: Sequence[Line], budget: float, found: Resampled | None) -> list[Line]:
     values = {i: line.rows[budget].retention for i, line in enumerate(lines) if budget in line.rows}
-    ranks = _ranks(lines, values, found, budget)
-    tracks = {line.method.track for line in lines}
-    in_track: dict[int, int] = ranks if len(tracks) == 1 else {}
-    for track in tracks if len(tracks) > 1 else ():
+    overall = _ranks(lines, values, found, budget)
+    in_track: dict[int, int] = {}
+    for track in {line.method.track for line in lines}:
         same = {i: value for i, value in values.items() if lines[i].method.track == track}
-        in_track |= _ranks(lines, same, found, budget)
+        in_track |= overall if same.keys() == values.keys() else _ranks(lines, same, found, budget)
     return [
-        replace(line, rows={**line.rows, budget: _ranked(line.rows[budget], i, ranks, in_track, found)})
+        replace(line, rows={**line.rows, budget: _ranked(line.rows[budget], i, in_track, overall, found)})
         if budget in line.rows
         else line
         for i, line in enumerate(lines)
     ]
 
 
-def _ranked(row: Row, i: int, ranks: dict[int, int], in_track: dict[int, int], found: Resampled | None) -> Row:
+def _ranked(row: Row, i: int, in_track: dict[int, int], overall: dict[int, int], found: Resampled | None) -> Row:
     interval = found.interval(i, row.budget) if found else None
-    return replace(row, interval=interval, rank=ranks.get(i), rank_in_track=in_track.get(i))
+    return replace(row, interval=interval, rank=in_track.get(i), overall=overall.get(i))
 
 
 def _ranks(
     lines: Sequence[Line], values: dict[int, float | None], found: Resampled | None, budget: float
 ) -> dict[int, int]:
-    """Measured lines in tied groups; reported ones among themselves, where only equal figures share a rank."""
+    """Measured lines in tied groups; a paper's among themselves, also those whose method has been measured since."""
     able = {i: value for i, value in values.items() if value is not None and lines[i].ranked}
+    papers = [row for i in values for again in lines[i].others(AgainKind.paper) if (row := again.rows.get(budget))]
+    printed = [row.retention for row in papers if row.retention is not None]
     reported = {i: value for i, value in able.items() if lines[i].reported}
-    ranks = {i: 1 + sum(other > value for other in reported.values()) for i, value in reported.items()}
+    ranks = {i: 1 + sum(other > value for other in (*reported.values(), *printed)) for i, value in reported.items()}
     if found:
         ranks |= found.ranks([i for i in able if i not in reported], budget)
     return ranks

@@ -15,9 +15,27 @@ def fixed(value: float | None, digits: int = 1) -> str:
     return NONE if value is None else f"{value:.{digits}f}"
 
 
+def signed(value: float | None, digits: int = 1) -> str:
+    """A difference, with a sign unless it rounds to 0."""
+    if value is None:
+        return NONE
+    text = f"{value:+.{digits}f}"
+    return (text[1:] if float(text) == 0 else text).replace("-", "−")
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """A fraction as a percentage, without a sign: 0.102 is 10.2. Budgets lose useless zeros: 0.05 is 5."""
     return NONE if value is None else f"{100 * value:.{digits}f}"
+
+
+def amount(value: float | None) -> str:
+    """Bytes: 5120 is "5.12 KB"."""
+    if value is None:
+        return NONE
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} bytes"
 
 
 def budget_name(budget: float) -> str:

@@ -126,7 +126,7 @@ class Watch:
 
 def module_name(file: str) -> str | None:
     path = Path(file)
-    if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in PACKAGES:
+    if path.suffix != ".py" or not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in PACKAGES:
         return None
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 

@@ -21,6 +21,9 @@ def leaderboard(
     base_url: Annotated[
         str | None, typer.Option(help="Address of the published site, for preview pictures; links stay relative.")
     ] = None,
+    publish_ready: Annotated[
+        Path | None, typer.Option(help="Build into this folder, ready for GitHub Pages or a static Hugging Face Space.")
+    ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
@@ -32,10 +35,11 @@ def leaderboard(
     from harness.progress import bar
 
     site = harness.leaderboard(
-        out,
+        out := publish_ready or out,
         submissions=submissions,
         runs=runs or (),
         base_url=base_url,
+        publish=publish_ready is not None,
         progress=None if as_json else bar,
         say=lambda text: people.print(text, soft_wrap=True),
     )

@@ -1,4 +1,5 @@
 // The board: sort, filter, facets, columns, budgets, downloads. The table in the page is the data; there is no copy.
+// A large board's page holds its best rows only; the others are loaded when something asks for all of them.
 // The state is the part of the address after "#", so that a link shows what its sender saw.
 "use strict";
 
@@ -12,10 +13,10 @@ tools.innerHTML = `<fieldset class="budgets"><legend>Budget</legend></fieldset>
 <label class="find">Filter <input type="search" id="find" autocomplete="off" placeholder="method, track, status"></label>
 <details class="menu"><summary>Facets</summary><div id="facets"></div></details>
 <details class="menu"><summary>Columns</summary><div id="choose"></div></details>
-<span class="get"><button type="button" id="csv">CSV</button><button type="button" id="json">JSON</button><a id="permalink" href="#">Link to this view</a></span>`;
+<span class="get"><button type="button" id="csv">CSV</button><button type="button" id="json">JSON</button><button type="button" id="latex">LaTeX</button><a id="permalink" href="#">Link to this view</a></span>`;
 const radios = Object.entries(bodies).map(([value, body]) => {
   const radio = Object.assign(document.createElement("input"), { type: "radio", name: "budget", value });
-  const name = Object.assign(document.createElement("span"), { textContent: body.rows[0].textContent.trim().replace("Budget ", "") });
+  const name = Object.assign(document.createElement("span"), { textContent: body.rows[0].textContent.trim().replace("Budget ", "").replace(/:.*/s, "") });
   const label = document.createElement("label");
   label.append(radio, name);
   tools.firstChild.append(label);
@@ -28,7 +29,8 @@ const defaults = {
   find: "",
   all: false,
   facets: {}, // key -> the values shown; a missing key shows all
-  columns: keys.filter((key) => !COLUMNS[key].extra), // COLUMNS: from columns.js, written by `columns.py`
+  // COLUMNS: from columns.js, written by `columns.py`. A phone has room for the figure and the size
+  columns: keys.filter((key) => (matchMedia("(max-width: 700px)").matches ? COLUMNS[key].phone : !COLUMNS[key].extra)),
 };
 const ROOM = 150; // rows laid out at first: a thousand take a browser a third of a second, at every sort
 const FACETS = ["track", "status"].filter((key) => key in column);
@@ -47,10 +49,32 @@ function rowsOf(budget) {
   }
   return read.get(budget);
 }
+// Rows that the page does not hold; once they are there the table is read again.
+const whole = new Set(Object.keys(bodies).filter((budget) => bodies[budget].dataset.parts === "0"));
+let arriving;
+function rowsArrived(text) {
+  const holder = document.createElement("template");
+  holder.innerHTML = text; // rows, escaped when they were made
+  arriving.append(holder.content);
+}
+async function loadAll(budget) {
+  for (let part = 0; part < Number(bodies[budget].dataset.parts); part++) {
+    arriving = bodies[budget]; // files run in the order in which they are awaited
+    await load(`board/${table.dataset.name}.${budget}.${part}.js`);
+  }
+  whole.add(budget);
+  read.delete(budget);
+  drawControls();
+  draw();
+}
+function asksForAll() {
+  return state.all || filtered() || state.sort !== defaults.sort || !state.down;
+}
+const filtered = () => Boolean(state.find || Object.keys(state.facets).length);
 const isText = (i) => heads[i].className !== "";
 function number(text) {
-  const found = /^\(?(\d+(\.\d+)?)(\)|!| \[|$)/.exec(text);
-  return found ? Number(found[1]) : null; // 13/14, and what is only quoted, is no figure
+  const found = /^\(?([+−]?\d+(\.\d+)?)(\)|!| \[|$)/.exec(text);
+  return found ? Number(found[1].replace("−", "-")) : null; // 13/14, and what is only quoted, is no figure
 }
 
 // ---- what is shown --------------------------------------------------------------------------------------------------
@@ -82,10 +106,12 @@ const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 
 function draw() {
+  if (asksForAll() && !whole.has(state.budget)) loadAll(state.budget);
   for (const [budget, body] of Object.entries(bodies)) body.hidden = budget !== state.budget;
   for (const body of document.querySelectorAll("#heat tbody")) body.hidden = body.dataset.budget !== state.budget;
   const rows = ordered(rowsOf(state.budget));
-  const found = rows.filter(matches).length;
+  const total = whole.has(state.budget) ? rows.length : Number(bodies[state.budget].dataset.rows);
+  const found = filtered() ? rows.filter(matches).length : total;
   const visible = new Set(shownRows(rows));
   for (const entry of rows) entry.row.hidden = !visible.has(entry);
   bodies[state.budget].append(...rows.map((entry) => entry.row));
@@ -95,24 +121,26 @@ function draw() {
   });
   const hidden = keys.flatMap((key, i) => (state.columns.includes(key) ? [] : [`#board tr:not(.head) > :nth-child(${i + 1})`]));
   sheet.replaceSync(hidden.length ? `${hidden.join()} { display: none }` : "");
-  followBoard();
+  followBoard(rows);
   const more = document.getElementById("more");
   more.hidden = visible.size === found;
   more.textContent = `Show all ${found}`;
   const name = heads[column[state.sort]].firstElementChild.textContent;
   document.getElementById("shown").textContent =
-    `${visible.size} of ${rows.length} rows, by ${name}, ${state.down ? "descending" : "ascending"}`;
+    `${visible.size} of ${total} rows, by ${name}, ${state.down ? "descending" : "ascending"}`;
 }
 
-// Plot and heat map show the methods that pass the filter, at whatever budget they were measured.
-function followBoard() {
-  const names = new Set(Object.keys(bodies).flatMap((budget) => rowsOf(budget).filter(matches).map((entry) => entry.text[column.method])));
-  const legend = document.querySelectorAll("#plot .legend li");
-  [...document.querySelectorAll("#plot .s")].reverse().forEach((line, i) => { // drawn back to front
-    for (const item of [line, legend[i]]) item.classList.toggle("off", !names.has(line.dataset.method));
-  });
-  document.getElementById("plot")?.dispatchEvent(new Event("filtered"));
-  for (const row of document.querySelectorAll("#heat tbody:not([hidden]) tr:not(.head)")) row.hidden = !names.has(row.cells[0].textContent.trim());
+// Plot and heat map show the methods that pass the filter; the map has the table's order too.
+const methodOf = (row) => row.querySelector("a").textContent.trim();
+function followBoard(rows) {
+  const names = filtered() && new Set(Object.keys(bodies).flatMap((budget) => rowsOf(budget).filter(matches).map((entry) => entry.text[column.method])));
+  for (const line of document.querySelectorAll("#plot .s")) line.classList.toggle("off", names && !names.has(line.dataset.method));
+  document.getElementById("plot")?.dispatchEvent(new Event("changed"));
+  const heat = document.querySelector("#heat tbody:not([hidden])");
+  const places = new Map(rows.map((entry, place) => [entry.text[column.method], place]));
+  const lines = [...heat.querySelectorAll("tr:not(.head)")];
+  for (const row of lines) row.hidden = names && !names.has(methodOf(row));
+  heat.append(...lines.sort((a, b) => (places.get(methodOf(a)) ?? Infinity) - (places.get(methodOf(b)) ?? Infinity)));
 }
 
 // ---- the address ----------------------------------------------------------------------------------------------------
@@ -157,7 +185,7 @@ function link() {
 // ---- downloads: what is shown, and nothing else ---------------------------------------------------------------------
 
 // "99.0 [98.6, 99.4]" becomes three columns; other cells stay one.
-const WIDE = ["retention", "area"];
+const WIDE = ["retention", "area", "local"];
 function exported() {
   const columns = shownColumns();
   const names = columns.flatMap((key) => (WIDE.includes(key) ? [key, `${key}_low`, `${key}_high`] : [key]));
@@ -170,28 +198,22 @@ function exported() {
   return { names: ["budget", ...names], rows: rows.map((row) => [state.budget, ...row]) };
 }
 
-// A text that a spreadsheet would run as a formula is marked as text. Numbers are never touched.
-function csvField(text) {
-  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-function csv() {
+const csv = () => {
   const { names, rows } = exported();
-  return [names, ...rows].map((row) => row.map((text) => csvField(text === "–" ? "" : text)).join(",")).join("\r\n") + "\r\n";
-}
+  return csvText([names, ...rows.map((row) => row.map((text) => (text === "–" ? "" : text)))]);
+};
 function json() {
   const { names, rows } = exported();
   const value = (text) => (text === "–" || text === "" ? null : /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text);
   const found = rows.map((row) => Object.fromEntries(row.map((text, i) => [names[i], value(text)])));
   return JSON.stringify({ view: table.dataset.name, note: table.dataset.note ?? null, rows: found }, null, 1);
 }
-function save(text, type, ending) {
-  const a = document.createElement("a");
-  a.href = URL.createObjectURL(new Blob([text], { type }));
-  a.download = `${table.dataset.name}-${state.budget}.${ending}`;
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+function latex() {
+  const columns = shownColumns();
+  const names = columns.map((key) => heads[column[key]].firstElementChild.textContent);
+  return latexText(names, shownRows().map((entry) => columns.map((key) => entry.text[column[key]])), 2);
 }
+const fileName = (ending) => `${table.dataset.name}-${state.budget}.${ending}`;
 
 // ---- controls -------------------------------------------------------------------------------------------------------
 
@@ -249,8 +271,10 @@ function start() {
   });
   document.getElementById("find").addEventListener("input", ({ target }) => update({ find: target.value }));
   document.getElementById("more").addEventListener("click", () => update({ all: true }));
-  document.getElementById("csv").addEventListener("click", () => save(csv(), "text/csv", "csv"));
-  document.getElementById("json").addEventListener("click", () => save(json(), "application/json", "json"));
+  document.getElementById("csv").addEventListener("click", () => save(csv(), "text/csv", fileName("csv")));
+  document.getElementById("json").addEventListener("click", () => save(json(), "application/json", fileName("json")));
+  document.getElementById("latex").addEventListener("click", () => save(latex(), "text/x-tex", fileName("tex")));
+  document.getElementById("plot")?.addEventListener("redrawn", draw);
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   });

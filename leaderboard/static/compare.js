@@ -1,7 +1,6 @@
-// Two methods side by side. Values and intervals were computed when the site was built; here they are only unpacked.
+// Two methods side by side. Values and intervals were computed when the site was built; here they are only shown.
 "use strict";
 
-const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const SVG = "http://www.w3.org/2000/svg";
 const source = document.getElementById("pairs");
 
@@ -10,8 +9,11 @@ const PICK = `<label>Method <select id="a"></select></label> <label>minus <selec
 <fieldset class="budgets"><legend>Budget</legend><span id="budgets"></span></fieldset>
 <button type="button" id="swap">Swap</button>`;
 const RESULT = `<h2 id="pair-title" aria-live="polite"></h2><div class="scroll" tabindex="0" role="region" aria-labelledby="pair-title">
-<table class="pair"><thead><tr><th scope="col" class="t">Data set</th><th scope="col" id="head-a"></th><th scope="col" id="head-b"></th>
-<th scope="col">Difference</th><th scope="col">95 % interval</th><td></td></tr></thead><tbody></tbody></table></div>`;
+<table class="pair"><thead><tr><th scope="col" class="t">Data set</th><th scope="col">Difference</th><th scope="col">95 % interval</th><td></td>
+<th scope="col" id="head-a"></th><th scope="col" id="head-b"></th></tr></thead><tbody></tbody></table></div>`;
+
+const known = new Map();
+function boundsArrived(place, found) { known.set(place, found); }
 
 function startCompare(data) {
   document.getElementById("pick").innerHTML = PICK;
@@ -29,20 +31,14 @@ function startCompare(data) {
   document.getElementById("budgets").replaceChildren(...budgets);
   for (const select of [first, second]) select.append(...data.methods.map((name, i) => new Option(name, i)));
 
-  // Bounds of all pairs a < b stand one after the other, `width` bits for each data set, six a letter.
+  // Intervals of a method's pairs with all later ones are a file of their own, loaded when they are first asked for.
   const bounds = (a, b, budget, set) => {
-    if (!data.bounds || Math.max(a, b) >= data.paired) return null;
-    const [low, high] = [Math.min(a, b), Math.max(a, b)];
-    const before = (low * (2 * data.paired - low - 1)) / 2 + (high - low - 1);
-    const start = (before * data.sets.length + set) * data.width;
-    let code = 0;
-    for (let bit = start; bit < start + data.width; bit++) {
-      code = 2 * code + ((ALPHABET.indexOf(data.bounds[budget][Math.floor(bit / 6)]) >> (5 - (bit % 6))) & 1);
-    }
-    if (!code) return null;
-    const steps = Math.floor((code - 1) / data.span); // below; above it is longer by what is left
-    const [below, above] = [steps, steps + ((code - 1) % data.span) + data.least].map((far) => data.step * far);
-    return a < b ? [below, above] : [above, below];
+    const found = known.get(Math.min(a, b))?.[Math.abs(a - b) - 1]?.[budget][set];
+    return found && (a < b ? found : [-found[1], -found[0]]);
+  };
+  const needed = () => {
+    const [low, high] = [Number(first.value), Number(second.value)].sort((x, y) => x - y);
+    return low !== high && high < data.paired && !known.has(low) ? low : null;
   };
   const shown = (value) => (Math.round(10 * value) < 0 ? "−" : "") + Math.abs(value).toFixed(1);
 
@@ -52,9 +48,7 @@ function startCompare(data) {
     return data.sets.map((name, set) => {
       const [x, y] = [data.values[budget][a][set], data.values[budget][b][set]];
       if (x === null || y === null || a === b) return { name, x, y };
-      const difference = (x - y) / 100;
-      const off = bounds(a, b, budget, set);
-      return { name, x, y, difference, between: off && [difference - off[0], difference + off[1]] };
+      return { name, x, y, difference: x - y, between: bounds(a, b, budget, set) };
     });
   }
 
@@ -76,6 +70,8 @@ function startCompare(data) {
   }
 
   function draw() {
+    const file = needed();
+    if (file !== null) load(`compare/${data.files}.${file}.js`).then(draw);
     const found = rows();
     const reach = Math.max(1, ...found.flatMap((row) => [row.difference ?? 0, ...(row.between ?? [])].map(Math.abs)));
     const [a, b] = [data.methods[first.value], data.methods[second.value]];
@@ -87,13 +83,12 @@ function startCompare(data) {
       const head = document.createElement("th");
       head.scope = "row";
       head.textContent = row.name;
-      const figure = (value) => (value === null || value === undefined ? "–" : shown(value / 100));
+      const figure = (value) => (value === null || value === undefined ? "–" : shown(value));
       const between = row.between ? `[${row.between.map(shown).join(", ")}]` : "–";
-      const cells = [figure(row.x), figure(row.y), row.difference === undefined ? "–" : shown(row.difference), between];
-      line.append(head, ...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
-      const last = document.createElement("td");
-      if (row.difference !== undefined) last.append(picture(row, reach));
-      line.append(last);
+      const cell = (text) => Object.assign(document.createElement("td"), { textContent: text });
+      const drawn = document.createElement("td");
+      if (row.difference !== undefined) drawn.append(picture(row, reach));
+      line.append(head, cell(row.difference === undefined ? "–" : shown(row.difference)), cell(between), drawn, cell(figure(row.x)), cell(figure(row.y)));
       return line;
     }));
     const parts = new URLSearchParams({ a, b, budget: data.budgets[budgets.findIndex((label) => label.firstChild.checked)] });
@@ -104,7 +99,8 @@ function startCompare(data) {
     const parts = new URLSearchParams(location.hash.slice(1));
     const at = (name, otherwise) => Math.max(data.methods.indexOf(parts.get(name)), data.methods.includes(parts.get(name)) ? 0 : otherwise);
     first.value = at("a", 0);
-    second.value = at("b", Math.min(1, size - 1));
+    second.value = at("b", first.value === "0" ? Math.min(1, size - 1) : 0);
+    if (first.value === second.value) second.value = first.value === "0" ? Math.min(1, size - 1) : 0; // never against itself
     const budget = data.budgets.indexOf(parts.get("budget"));
     budgets[budget < 0 ? Math.floor(budgets.length / 2) : budget].firstChild.checked = true;
   }

@@ -10,6 +10,7 @@ NANO = "board/minidocs--nano.html"
 PAGES = (
     "index.html", "about.html", "submit.html", NANO, "board/vidore-v1--colpali.html",
     "compare/minidocs--nano.html", "method/agglomerative.html", "backbone/nano.html",
+    "result/minidocs--nano/agglomerative.html", "result/vidore-v1--colpali/sap.html",
 )  # fmt: skip
 
 

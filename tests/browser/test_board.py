@@ -104,6 +104,7 @@ def test_a_link_reproduces_the_view(board: Page, browser: Browser) -> None:
     assert (heads(other), rows(other)) == (heads(board), rows(board))
     assert other.get_by_label("Filter").input_value() == "merging"
     expect(other.get_by_role("radio", name="5 %", exact=True)).to_be_checked()
+    other.get_by_text("Other benchmarks and backbones").click()
     other.get_by_role("link", name="ColQwen2").first.click()  # another view keeps what was chosen
     assert "find=merging" in other.url
     other.close()
@@ -184,6 +185,6 @@ def test_points_show_their_values_when_pointed_at(board: Page) -> None:
     point = board.locator("#plot .s[data-method=agglomerative] .p").nth(1)
     point.hover(force=True)
     shown = rows(board)[column(board, "method").index("agglomerative")][heads(board).index("retention")]
-    expect(board.locator("#plot .tip")).to_contain_text(f"agglomerative at 10 %: {shown}, 10.2 % kept")
+    expect(board.locator("#plot .tip")).to_contain_text(f"agglomerative at 10 %: {shown}, 5.02 KB")
     board.mouse.move(0, 0)
     expect(board.locator("#plot .tip")).to_be_hidden()

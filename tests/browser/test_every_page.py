@@ -34,16 +34,13 @@ def test_the_theme_is_switched_and_kept(tab: Page, site: Path) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing_serious(tab: Page, site: Path, path: str, theme: str) -> None:
+def test_axe_finds_nothing(tab: Page, site: Path, path: str, theme: str) -> None:
     tab.emulate_media(color_scheme=theme, reduced_motion="reduce")
     tab.goto((site / path).as_uri())
     for details in tab.locator("details").all():
         details.evaluate("d => d.open = true")
     found = Axe().run(tab).response["violations"]
-    serious = [
-        (v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found if v["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    assert [(v["id"], v["impact"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found] == []
 
 
 def test_two_methods_side_by_side(tab: Page, site: Path) -> None:
@@ -56,14 +53,12 @@ def test_two_methods_side_by_side(tab: Page, site: Path) -> None:
     difference, low, high = re.findall(r"−?\d+\.\d", static)
     assert difference in one[0]
     found = [float(x.replace("−", "-")) for x in re.findall(r"−?\d+\.\d", one[0])]
-    assert found[3:] == pytest.approx(
-        [float(x.replace("−", "-")) for x in (low, high)], abs=0.13
-    )  # packed in steps, and rounded twice
+    assert found[1:3] == pytest.approx([float(x.replace("−", "-")) for x in (low, high)], abs=0.11)  # rounded twice
     tab.get_by_role("button", name="Swap").click()
     turned = [
         float(x.replace("−", "-")) for x in re.findall(r"−?\d+\.\d", tab.locator(".pair tbody tr").first.inner_text())
     ]
-    assert turned[2:] == pytest.approx([-found[2], -found[4], -found[3]])
+    assert turned == pytest.approx([-found[0], -found[2], -found[1], found[4], found[3]])
     link = tab.url
     tab.goto("about:blank")
     tab.goto(link)
@@ -78,9 +73,7 @@ def test_everything_can_be_read_without_a_script(browser: Browser, site: Path) -
     assert tab.locator("#heat tbody:visible").count() == 3
     assert tab.locator("#board th[data-key=ndcg100]").is_visible()
     assert not tab.locator("#tools").is_visible()
-    assert tab.locator("#plot .s use").count() == 27
-    tab.get_by_text("The same data as a table").click()
-    assert tab.locator(".data tbody tr:visible").count() == 9  # all that have a figure
+    assert tab.locator("#plot svg:visible .s circle").count() == 27
     tab.get_by_role("link", name="Compare two methods").click()
     assert tab.locator("main table:visible tbody tr").count() == 9
     for path in PAGES:
@@ -96,6 +89,8 @@ def test_no_page_is_wider_than_its_window(browser: Browser, site: Path, path: st
     tab.goto((site / path).as_uri())
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     if path == NANO and width == 390:  # names stay in sight while the figures scroll
+        tab.goto((site / path).as_uri() + "#columns=rank,retention,area,ndcg5,sr,keep,ms,track")
+        tab.reload()
         tab.locator(".scroll").first.evaluate("box => box.scrollLeft = 400")
         assert tab.locator("#board tbody:visible tr:not(.head) th").first.bounding_box()["x"] < 40
     tab.close()
@@ -119,8 +114,8 @@ def test_hostile_submissions_neither_run_nor_deform(browser: Browser, tmp_path: 
     tab.close()
 
 
-def test_header_cells_are_headers_of_rows_and_columns_though_none_says_so(tab: Page, site: Path) -> None:
-    """Pages leave out `scope`: what a cell heads must be as plain to who has the table read out."""
+def test_header_cells_are_headers_of_rows_and_columns(tab: Page, site: Path) -> None:
+    """What a cell heads must be plain to who has the table read out."""
     for path in PAGES:
         tab.goto((site / path).as_uri())
         tree = tab.context.new_cdp_session(tab).send("Accessibility.getFullAXTree")["nodes"]

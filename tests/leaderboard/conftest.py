@@ -9,6 +9,12 @@ from leaderboard.site import build
 from tests.leaderboard import synthetic
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What builds keep for the next one stays in the test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = synthetic.entries([*synthetic.nano_submissions(12, most=8), *synthetic.paper_submissions()])

@@ -2,8 +2,10 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,9 +14,9 @@ from harness.submissions.validation import CheckedSubmission
 from leaderboard import compare, heat, words
 from leaderboard.backbones import layer_curve
 from leaderboard.gather import Gathered
-from leaderboard.methods import command, facts
+from leaderboard.methods import command, facts, load_words
 from leaderboard.pages import environment
-from leaderboard.plot import pareto, trade_off
+from leaderboard.plot import pareto, plots
 from leaderboard.site import build
 from leaderboard.views import make_views
 from pruners.core.catalog import catalogue
@@ -34,35 +36,36 @@ HOSTILE = (
 )
 
 
-def unpack(data: dict, a: int, b: int, budget: int, which: int) -> tuple[float, float]:
-    """As the page's script does it."""
-    size = data["paired"]
-    before = a * (2 * size - a - 1) // 2 + (b - a - 1)
-    at = data["width"] * (before * len(data["sets"]) + which)
-    bits = "".join(f"{compare.ALPHABET.index(letter):06b}" for letter in data["bounds"][budget])
-    below, longer = divmod(int(bits[at : at + data["width"]], 2) - 1, data["span"])
-    return data["step"] * below, data["step"] * (below + longer + data["least"])
-
-
-def test_the_intervals_of_all_pairs_can_be_unpacked() -> None:
+def test_the_files_of_pairs_hold_every_interval_and_turn_round() -> None:
     (view,) = make_views(synthetic.entries(synthetic.nano_submissions(15, most=4)))
     pairs = compare.make_pairs(view)
-    data = json.loads(json.dumps(compare.packed(pairs)))
+    files = json.loads(json.dumps(dict(compare.bounds_files(pairs))))
+    gaps = pairs.gaps()
+    assert gaps is not None
+    seen = 0
     for a in range(4):
         for b in range(a + 1, 4):
-            for budget, value in enumerate(view.budgets):
-                for which, exact in enumerate(pairs.differences(a, b, value)):
-                    below, above = unpack(data, a, b, budget, which)
+            for at, budget in enumerate(view.budgets):
+                there, back = pairs.differences(a, b, budget), pairs.differences(b, a, budget)
+                for which, (exact, turned) in enumerate(zip(there, back, strict=True)):
+                    low, high = files[str(a)][b - a - 1][at][which]
                     assert exact.interval is not None
+                    assert turned.interval is not None
                     assert exact.value == pytest.approx(exact.interval.value)
-                    assert exact.value - below == pytest.approx(exact.interval.low, abs=data["step"] / 2 + 1e-9)
-                    assert exact.value + above == pytest.approx(exact.interval.high, abs=data["step"] / 2 + 1e-9)
+                    assert (low, high) == pytest.approx((exact.interval.low, exact.interval.high), abs=0.0051)
+                    assert (turned.interval.low, turned.interval.high) == (-exact.interval.high, -exact.interval.low)
+                    seen += 1
+                light = view.light(gaps)
+                kept = light.difference(light.lines[b], light.lines[a], budget)
+                assert kept == back[0].interval
+    assert seen == 6 * 3 * 8
 
 
 def test_papers_figures_are_compared_without_intervals() -> None:
     view = make_views(synthetic.entries(synthetic.paper_submissions()))[0]
     pairs = compare.make_pairs(view)
-    assert compare.packed(pairs)["bounds"] is None
+    assert pairs.paired == 0
+    assert not list(compare.bounds_files(pairs))
     first, second = view.lines[:2]
     (overall, *_) = pairs.differences(0, 1, 0.1)
     assert overall.value == pytest.approx(first.rows[0.1].retention - second.rows[0.1].retention)
@@ -78,12 +81,16 @@ def test_every_built_in_method_has_words_and_a_formula() -> None:
 
 def test_the_command_repeats_what_was_measured_and_is_safe_to_paste() -> None:
     good = entry(*measured("sap", 0.9, 1, method__expression="sap(layers=2-3)"))
-    assert command(good) == (
-        "harness evaluate --backbone nano --benchmark minidocs --pruner 'sap(layers=2-3)' --budgets 0.05,0.1,0.2"
+    assert command(good, [0.05, 0.1]) == (
+        "harness evaluate --backbone nano --benchmark minidocs --pruner 'sap(layers=2-3)' --budgets 0.05,0.1"
+        " --out runs/again"
     )
-    for bad in ("sap; rm -rf ~", "sap$(id)", "sap`id`", "sap’", "mine.py:sap", "unknown"):
-        assert command(entry(*measured("sap", 0.9, 1, method__expression=bad))) is None, bad
-    assert command(entry(*measured("sap", 0.9, 1), status="reported")) is None
+    assert load_words(good) == 'import harness\n\nmethod = harness.load_run("runs/again").method("sap(layers=2-3)")'
+    for bad in ("sap; rm -rf ~", "sap$(id)", "sap`id`", "sap’", "mine.py:sap", "unknown", 'sap("x")'):
+        assert command(entry(*measured("sap", 0.9, 1, method__expression=bad)), [0.1]) is None, bad
+    paper = entry(*measured("sap", 0.9, 1, method__expression="SAP"), status="reported")
+    assert "--pruner sap " in command(paper, [0.1])  # a paper's name of a method is none of ours; its own name here is
+    assert command(entry(*measured("light-colpali", 0.9, 1), status="reported"), [0.1]) is None
 
 
 def test_a_layer_curve_is_drawn_only_from_a_sound_one() -> None:
@@ -104,14 +111,50 @@ def test_the_pareto_front_by_hand() -> None:
     ]
 
 
-def test_a_plot_has_every_figure_of_its_view() -> None:
+def test_a_plot_has_every_figure_of_its_view_on_every_pair_of_axes() -> None:
     (view,) = make_views(synthetic.entries(synthetic.nano_submissions(15, most=5)))
-    plot = trade_off(view)
-    assert plot is not None
-    assert [series.name for series in plot.series] == [line.method.name for line in view.lines]
-    assert len({(series.colour, series.marker) for series in plot.series}) == 5
-    for series, line in zip(plot.series, view.lines, strict=True):
-        assert [point.row for point in series.points] == list(line.rows.values())
+    found = dict(plots(view))
+    assert list(found) == [f"{x}.{y}" for x in ("bytes", "vectors", "kept", "ms") for y in ("retention", "ndcg5", "sr")]
+    for wide, narrow in found.values():
+        for drawn in (wide, narrow):
+            assert {series.name for series in drawn.series} == {line.label for line in view.lines}
+            for series in drawn.series:
+                (line,) = [line for line in view.lines if line.label == series.name]
+                for point, row in zip(series.points, line.rows.values(), strict=True):
+                    budget, x, y = map(float, point.values.split(",")[:3])
+                    assert budget == row.budget
+                    assert x == pytest.approx(drawn.x.value(row), rel=1e-5)
+                    assert y == pytest.approx(drawn.y.value(row), rel=1e-5)
+                    assert drawn.size.left <= point.x <= drawn.size.width - drawn.size.right
+                    assert drawn.size.top <= point.y <= drawn.size.height - drawn.size.bottom
+
+
+def test_the_front_is_labelled_and_nothing_covers_anything() -> None:
+    """A hundred methods: those on the front have a colour and a label, and no two labels meet."""
+    entries = [entry(*measured(f"m{i}", 0.5 + i / 210, i, queries=5), "recomputed") for i in range(100)]
+    for i, one in enumerate(entries):  # sizes of their own, so that the front has several methods
+        cells = tuple(
+            c.model_copy(update={"bytes_per_page": (c.bytes_per_page or 1) * (1 + i / 50)})
+            for c in one.submission.cells
+        )
+        entries[i] = replace(one, submission=one.submission.model_copy(update={"cells": cells}))
+    (view,) = make_views(entries)
+    for drawn in dict(plots(view))["bytes.retention"]:
+        coloured = {series.name for series in drawn.series if series.colour is not None}
+        assert 3 < len(coloured) < 60
+        assert len(drawn.series) == 100
+        assert {label.text for label in drawn.labels} <= coloured
+        assert len(drawn.labels) >= 3
+        boxes = [
+            (x := label.x - (drawn.size.letter * len(label.text) if label.end else 0), label.y - 11,
+             x + drawn.size.letter * len(label.text), label.y + 3)
+            for label in drawn.labels
+        ]  # fmt: skip
+        for i, a in enumerate(boxes):
+            assert a[0] >= 0
+            assert a[2] <= drawn.size.width
+            for b in boxes[i + 1 :]:
+                assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
 def test_steps_of_the_heat_map() -> None:
@@ -200,6 +243,9 @@ def test_hostile_submissions_stay_text_and_stay_inside(tmp_path: Path) -> None:
         for tag, name, value in attributes(page):
             assert not name.startswith("on"), (path, tag, name)
             assert tag != "img" or value in ("", "favicon.svg", "../favicon.svg"), (path, value)
-            assert name not in ("href", "src") or re.match(r"[\w.#/=-]*$", value), (path, value)
+            assert name not in ("href", "src") or re.match(r"[\w.#/=%&+-]*$", value), (path, value)
         assert len(re.findall(r"</script>", page)) == len(re.findall(r"<script", page)), path
-        assert "49" not in re.findall(r"<h1>(.*?)</h1>", page)[0], path
+        assert "49" not in re.findall(r"<h1>(.*?)</h1>", page, re.S)[0], path
+    for path in (*built.folder.glob("plot/*.js"), *built.folder.glob("board/*.js")):  # these hold HTML
+        assert "<script>window" not in path.read_text(encoding="utf-8").replace("\\", ""), path
+    ElementTree.parse(built.folder / "feed.xml")

@@ -99,7 +99,7 @@ def test_the_headline_is_the_area_on_a_log_axis() -> None:
 def test_the_submissions_in_the_project_give_the_papers_averages_too() -> None:
     """The same through the front door: imported files, validated, on pinned benchmarks."""
     found = gather(FOLDER, [])
-    views = make_views([e for e in found.entries if e.submission.benchmark.name.startswith("vidore")], found.benchmarks)
+    views = make_views([e for e in found.load() if e.submission.benchmark.name.startswith("vidore")], found.benchmarks)
     ours = {
         (view.backbone, view.benchmark, line.method.name, row.budget): row.retention
         for view in views

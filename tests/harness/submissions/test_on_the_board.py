@@ -9,6 +9,7 @@ from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
 from harness.metrics.uncertainty import Interval
 from leaderboard.gather import PREVIEW, gather
+from leaderboard.groups import AgainKind
 from leaderboard.views import make_views
 
 
@@ -20,7 +21,7 @@ def leaderboard(*words: object) -> tuple[int, str]:
 def test_the_board_shows_a_runs_own_figures(evaluation: Evaluation, submitted: Path) -> None:
     """Retention, interval and rank of every row are those that `harness evaluate` printed."""
     found = gather(submitted, [])
-    (view,) = make_views(found.entries, found.benchmarks)
+    (view,) = make_views(found.load(), found.benchmarks)
     assert {line.entry.status for line in view.lines} == {"recomputed"}
     printed = {(row["method"], row["budget"]): row for row in evaluation.rows if row["budget"] < 1}
     shown = {(line.method.name, budget): row for line in view.lines for budget, row in line.rows.items()}
@@ -33,9 +34,22 @@ def test_the_board_shows_a_runs_own_figures(evaluation: Evaluation, submitted: P
         low, high = theirs["retention_interval"]  # queries stand in another order, so other ones are drawn
         assert abs(row.interval.low - low) < 0.03 * (high - low)
         assert abs(row.interval.high - high) < 0.03 * (high - low)
-        assert row.rank == theirs["rank"]
+        assert row.overall == theirs["rank"]
         assert row.score_retention is not None
         assert abs(row.score_retention - theirs["score_retention"]) < 0.02  # by language here, by data set there
+
+
+def test_a_run_that_is_submitted_too_adds_no_row_and_no_rank(evaluation: Evaluation, submitted: Path) -> None:
+    """What `make demo` shows: every method once, with the run beside it, which differs by nothing."""
+    alone, both = gather(submitted, []), gather(submitted, [evaluation.run.folder])
+    (before,), (after,) = (make_views(found.load(), found.benchmarks) for found in (alone, both))
+    assert len(both.load()) == 2 * len(before.lines)
+    ranks = [{line.label: [row.rank for row in line.rows.values()] for line in v.lines} for v in (before, after)]
+    assert ranks[0] == ranks[1]
+    for line in after.lines:
+        (again,) = line.others(AgainKind.local)
+        assert again.differences.keys() == line.rows.keys()
+        assert all(abs(gap.value) < 1e-6 for gap in again.differences.values())
 
 
 def test_a_run_can_be_looked_at_before_it_is_submitted(evaluation: Evaluation, tmp_path: Path) -> None:
@@ -49,7 +63,7 @@ def test_a_run_can_be_looked_at_before_it_is_submitted(evaluation: Evaluation, t
     assert told["submissions"] == len({row["method"] for row in evaluation.rows if row["budget"] < 1})
     pages = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "site" / "method").iterdir())
     assert PREVIEW in pages
-    assert "self-reported" in pages
+    assert "local" in pages
 
 
 def test_wrong_use_is_one_line(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import harness
+from harness.checked_folder import CheckedFolder
 from harness.cli import app
 from harness.evaluation.run_folder import KEPT, kept_table, read_kept
 from harness.why.differences import distribution
@@ -92,9 +93,15 @@ def test_a_diagnostic_can_be_explained_too(world: World) -> None:
     assert world.results().explain("oracle", budget=0.1, store=world.stores).found.method == "oracle"
 
 
+def as_written(folder: Path, path: Path) -> None:
+    """A changed file as if the run had written it: its checksum alone would give it away before."""
+    CheckedFolder(folder, "").write(path.relative_to(folder).as_posix(), path.read_bytes())
+
+
 def changed_counts(folder: Path) -> None:
     path = folder / "results" / "plain" / f"sap{KEPT}"
-    path.write_bytes(kept_table([0.1, 0.3], read_kept(path, 2) + 1))
+    path.write_bytes(kept_table([0.1, 0.3], read_kept(path.read_bytes(), 2) + 1))
+    as_written(folder, path)
 
 
 def changed_ranking(folder: Path) -> None:
@@ -102,6 +109,7 @@ def changed_ranking(folder: Path) -> None:
         table = pq.read_table(path)
         ranked = [list(reversed(pages)) for pages in table["top_10"].to_pylist()]
         pq.write_table(table.set_column(table.column_names.index("top_10"), "top_10", pa.array(ranked)), path)
+        as_written(folder, path)
 
 
 def changed_retention(folder: Path) -> None:
@@ -110,6 +118,7 @@ def changed_retention(folder: Path) -> None:
         values = pa.array([value + 0.01 for value in table["score_retention"].to_pylist()])
         place = table.column_names.index("score_retention")
         pq.write_table(table.set_column(place, "score_retention", values), path)
+        as_written(folder, path)
 
 
 def changed_seed(folder: Path) -> None:
@@ -159,6 +168,7 @@ def test_pages_that_changed_since_are_not_drawn(world: World, tmp_path: Path) ->
     stores = json.loads((folder / "stores.json").read_text())
     stores["plain"]["content"]["corpus"] = "another"
     (folder / "stores.json").write_text(json.dumps(stores))
+    as_written(folder, folder / "stores.json")
     less = harness.load_run(folder).explain("sap", budget=0.1, store=world.stores).found
     assert less.missing == ["plain: its corpus changed since it was measured"]
     assert {case.data_set for case in less.cases if case.panels} == {"tongues"}

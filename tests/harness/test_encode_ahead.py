@@ -27,7 +27,7 @@ def large(monkeypatch):
     monkeypatch.setattr("harness.backbones.base.SMALL", 0)
 
 
-@pytest.mark.parametrize("name", ["colpali", "colqwen2", "colsmol"])
+@pytest.mark.parametrize("name", ["colpali", "colqwen2"])
 def test_a_store_made_ahead_is_the_same_to_the_last_bit(checkpoints, large, tmp_path, name):
     data_set = read_folder(write_benchmark(tmp_path / "pages", pages=14))
     options = {"batch_size": 3, "shard_pages": 8}

@@ -313,4 +313,3 @@ def test_what_nobody_pinned_has_no_rank_on_the_board(spoiled: Spoiled) -> None:
         (view,) = make_views(found.load(), found.benchmarks)
         ranks = [row.rank for line in view.lines for row in line.rows.values()]
         assert all(ranks) if pinned else not any(ranks)
-        assert pinned or not any(line.area_rank for line in view.lines)

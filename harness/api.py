@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
     from harness.submissions.submit import Submitted
-    from harness.why.shown import Drawing
+    from harness.why.output import Drawing
     from pruners import Pruner, Window
 
 __all__ = [
@@ -162,8 +162,8 @@ def show(
     """
     from harness.encode import default_root
     from harness.progress import quiet
+    from harness.why.output import Drawing
     from harness.why.show import USUAL, PageChoice, show_page, show_recorded
-    from harness.why.shown import Drawing
     from pruners.core.errors import PruneBoardError
 
     asked, root = PageChoice(page, data_set, query, layers), Path(store) if store else default_root()
@@ -329,7 +329,7 @@ def leaderboard(
         hint = "show runs of your own with --runs, or name a folder with --submissions"
         shown = Path(submissions) if submissions else own_folder(hint)
     found = gather(shown, folders)
-    built = build(found, Path(out), base_url, progress or quiet, publish=publish)
+    built = build(found, Path(out), base_url, progress or quiet, publish=publish, drawn=True)
     return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
 
 

@@ -173,8 +173,3 @@ def _contradicted(
             pairs = len(names) * (len(names) - 1) // 2
             found.append(Contradiction(paper, measured, budget, here[names[0]][0], pairs, tuple(reversals)))
     return found
-
-
-def kept_patches(views: Sequence[View]) -> str | None:
-    """The address of a picture of the patches that methods keep of one page, once there is something that draws it."""
-    return None

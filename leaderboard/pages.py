@@ -23,6 +23,7 @@ from leaderboard.columns import COLUMNS, columns_of
 from leaderboard.groups import LOCAL
 from leaderboard.headline import weights
 from leaderboard.methods import command, method_pages
+from leaderboard.pictures import FRONT, Pictures, picture_path
 from leaderboard.results import result_page, result_path
 from leaderboard.views import View, shelf_order, view_slug
 from pruners.core.budget import STANDARD
@@ -139,14 +140,16 @@ class SitePages:
                 result_path(view, line), "result.html.j2", page=result_page(view, line), view=view, line=line
             )
 
-    def of_site(self, views: Sequence[View]) -> Iterator[File]:
+    def of_site(self, views: Sequence[View], pictures: Pictures) -> Iterator[File]:
         """The files that need all views."""
-        yield self.page("index.html", "index.html.j2", **front(views))
+        picture = FRONT if pictures.front else None
+        yield self.page("index.html", "index.html.j2", picture=picture, **front(views))
         yield self.page("about.html", "about.html.j2", **rules())
         yield self.page("submit.html", "submit.html.j2")
         for method in method_pages(views):
             text = command(method.entry, sorted(method.budgets))
-            yield self.page(f"method/{method.slug}.html", "method.html.j2", page=method, command=text)
+            kept = [(picture, picture_path(picture)) for picture in pictures.of_method.get(method.name, ())]
+            yield self.page(f"method/{method.slug}.html", "method.html.j2", page=method, command=text, kept=kept)
         for backbone in backbone_pages(views):
             yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
         yield from exports.search_files(views)
@@ -168,7 +171,6 @@ def front(views: Sequence[View]) -> dict[str, Any]:
         "drawn": drawn[0] if drawn else None,
         "news": answers.news(views)[: answers.NEWEST],
         "contradictions": answers.contradictions(views),
-        "picture": answers.kept_patches(views),
         "counts": {
             "methods": len({line.method.name for view in views for line in view.lines}),
             "backbones": len({(view.backbone, view.kind) for view in views}),

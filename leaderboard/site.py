@@ -18,6 +18,7 @@ from leaderboard.batches import build_batch
 from leaderboard.columns import column_facts
 from leaderboard.gather import Gathered
 from leaderboard.pages import SitePages
+from leaderboard.pictures import Pictures, draw
 from leaderboard.publish import extra_files
 from leaderboard.social import social_picture
 from leaderboard.views import View, shelf_order
@@ -42,9 +43,18 @@ class Built:
 
 
 def build(
-    found: Gathered, out: Path, base_url: str | None = None, progress: Progress = quiet, *, publish: bool = False
+    found: Gathered,
+    out: Path,
+    base_url: str | None = None,
+    progress: Progress = quiet,
+    *,
+    publish: bool = False,
+    drawn: bool = False,
 ) -> Built:
-    """Build the site of these submissions in `out`; with `publish`, also what hosts of static sites ask for."""
+    """Build the site of these submissions in `out`; with `publish`, also what hosts of static sites ask for.
+
+    With `drawn`, what methods keep of three pages is drawn for their pages and the front.
+    """
     base_url = check_base_url(base_url)
     refuse_foreign(out)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -65,12 +75,13 @@ def build(
                 submissions += built.submissions
                 advance(1)
         views.sort(key=lambda view: shelf_order(view.kind, view.backbone, view.benchmark))
-        for path, content in pages.of_site(views):
+        methods = {line.method.name for view in views for line in view.lines}
+        pictures = draw(sorted(methods), progress) if drawn else Pictures()
+        for path, content in [*pages.of_site(views, pictures), *pictures.files().items()]:
             write_inside(new, path, content)
         for name in STATIC:
             write_inside(new, name, (files("leaderboard") / "static" / name).read_bytes())
         write_inside(new, "columns.js", f"const COLUMNS = {json.dumps(column_facts())};\n".encode())
-        methods = {line.method.name for view in views for line in view.lines}
         write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), submissions))
         for name, content in extra_files(views, base_url) if publish else ():
             write_inside(new, name, content)

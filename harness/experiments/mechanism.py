@@ -17,8 +17,8 @@ from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import Workbench
 from harness.why.figure import PANEL, draw_layers, draw_panels, panels_height
 from harness.why.hits import hits_of
-from harness.why.kept import SUBSET, kept_at
-from harness.why.page_view import Cell, Layers, PageView
+from harness.why.kept_vectors import SUBSET, kept_at
+from harness.why.page_view import DrawnCell, Layers, PageView
 from harness.why.pages import Pages
 from harness.why.show import LAYERED, LONGEST
 from harness.why.survey import BLANK
@@ -49,7 +49,7 @@ def kept_patches(lab: Workbench) -> Outcome:
     cells = []
     for method in ready:
         kept = kept_at(method.pruner, page, budgets, seed=lab.settings.seed)
-        cells.append([Cell(labels.method(method.text), b, each) for b, each in zip(budgets, kept, strict=True)])
+        cells.append([DrawnCell(labels.method(method.text), b, each) for b, each in zip(budgets, kept, strict=True)])
         for cell in cells[-1]:
             hits = hits_of(store.query(query_index), page.vectors, cell.kept)
             whole = cell.kept.kind == SUBSET

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.evaluation.config import Config
     from harness.progress import Progress
     from harness.submissions.submit import Submitted
-    from harness.why.shown import Report
+    from harness.why.output import ExplanationPage
     from pruners import Pruner
 
 
@@ -139,7 +139,7 @@ class Results:
         store: Path | str | None = None,
         figures_only: bool = False,
         progress: Progress | None = None,
-    ) -> Report:
+    ) -> ExplanationPage:
         """Why a method loses against another one, or the full model: figures, and `most` queries with their pages.
 
         A notebook shows it; `.save("why.html")` writes it. Left out: the run's first method, and a budget of 0.1.
@@ -147,14 +147,14 @@ class Results:
         from harness.encode import default_root
         from harness.progress import quiet
         from harness.why.explain import explain_run
-        from harness.why.shown import Report
+        from harness.why.output import ExplanationPage
 
         one, other = (
             which if which is None or isinstance(which, str) else self._find(which).text for which in (method, against)
         )
         root = Path(store) if store else default_root()
         more: dict[str, Any] = {"budget": budget, "most": most, "figures_only": figures_only}
-        return Report(explain_run(self, root, progress or quiet, method=one, against=str(other), **more))
+        return ExplanationPage(explain_run(self, root, progress or quiet, method=one, against=str(other), **more))
 
     def plot(self, methods: Sequence[Any] = ()) -> Figure:
         """Retention against budget with 95 % intervals, of all methods or of some."""

@@ -66,7 +66,7 @@ class Pins(RootModel[dict[Slug, BenchmarkPin]]):
 
 
 @dataclass(frozen=True)
-class FullModel:
+class PinnedFullModel:
     """A pinned full model, read and computed again."""
 
     submission: Submission
@@ -95,7 +95,9 @@ def check_pinned_files(home: Path, pin: BenchmarkPin, notes: Notes) -> None:
             notes.error(printable(name), "is not the file that was pinned: its checksum differs", "restore it")
 
 
-def check_full_model(submission: Submission, scores: ScoresOf, vectors: Mapping[str, str], full: FullModel) -> str:
+def check_full_model(
+    submission: Submission, scores: ScoresOf, vectors: Mapping[str, str], full: PinnedFullModel
+) -> str:
     """Why the full model of a submission is not the pinned one, as `field: reason`; empty if it is."""
     for what in SAME_BACKBONE:
         mine, theirs = getattr(submission.backbone, what), getattr(full.submission.backbone, what)
@@ -115,7 +117,7 @@ def check_full_model(submission: Submission, scores: ScoresOf, vectors: Mapping[
     return ""
 
 
-def with_full_model(submission: Submission, scores: ScoresOf, full: FullModel) -> tuple[Submission, ScoresOf]:
+def with_full_model(submission: Submission, scores: ScoresOf, full: PinnedFullModel) -> tuple[Submission, ScoresOf]:
     """A submission relative to the pinned full model, so that nobody gains by a weaker one of his own."""
     known = {(c.data_set, c.language): c for c in full.submission.cells}
     cells = tuple(

@@ -36,7 +36,7 @@ from harness.submissions.folder import (
 )
 from harness.submissions.pins import (
     BenchmarkPin,
-    FullModel,
+    PinnedFullModel,
     check_full_model,
     check_pinned_files,
     read_full_model,
@@ -110,7 +110,7 @@ class _Checking:
     """Ids that were there before."""
     pins: dict[str, BenchmarkPin] = field(default_factory=dict)
     records: dict[str, BenchmarkRecord | None] = field(default_factory=dict)
-    full_models: dict[tuple[str, str], FullModel | None] = field(default_factory=dict)
+    full_models: dict[tuple[str, str], PinnedFullModel | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
     entries: list[CheckedSubmission] = field(default_factory=list)
 
@@ -128,7 +128,7 @@ class _Read:
     """Below the folder of submissions."""
     submission: Submission
     record: BenchmarkRecord | None
-    full: FullModel | None
+    full: PinnedFullModel | None
     """Of its backbone, if one is pinned."""
     notes: Notes
 
@@ -263,7 +263,7 @@ def _recompute(
     return None if again is None else (again, vectors)
 
 
-def _full_model(checking: _Checking, record: BenchmarkRecord, benchmark: str, backbone: str) -> FullModel | None:
+def _full_model(checking: _Checking, record: BenchmarkRecord, benchmark: str, backbone: str) -> PinnedFullModel | None:
     """The pinned full model of a backbone, read and computed again once; None if there is none, or no good one."""
     pins, key = checking.pins.get(benchmark), (benchmark, backbone)
     if pins is None or backbone not in pins.full_models:
@@ -276,7 +276,7 @@ def _full_model(checking: _Checking, record: BenchmarkRecord, benchmark: str, ba
         elif (submission := read_full_model(path, pins.full_models[backbone], notes)) is not None:
             found = _recompute(path, submission, record, notes)
         whole = found is not None and notes.clean
-        checking.full_models[key] = FullModel(found[0].submission, found[0].scores, found[1]) if whole else None  # type: ignore[index]
+        checking.full_models[key] = PinnedFullModel(found[0].submission, found[0].scores, found[1]) if whole else None  # type: ignore[index]
     return checking.full_models[key]
 
 

@@ -15,7 +15,7 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
 from harness.encode import encode
 from harness.evaluation.config import Config, Profile
-from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.scores import Job, load_queries
 from harness.evaluation.tally import tally
 from harness.metrics.aggregate import data_set_mean
 from harness.metrics.ranking import Evaluator
@@ -78,6 +78,6 @@ def judge(figure: dict[str, Any]) -> str:
 def _per_query(data_set: DataSet, store: Store, config: Config, advance: Advance) -> tuple[np.ndarray, list[str]]:
     evaluator = Evaluator(data_set.qrels, store.query_ids, store.page_ids)
     queries = load_queries(store, range(len(store.query_ids)), config.device)
-    job = Job(store, (), config.budgets, config.seed, queries, gold_queries(evaluator), config.profile)
+    job = Job(store, (), config.budgets, config.seed, queries, {}, config.profile)
     found = tally(job, evaluator, 1, advance)
     return evaluator.measure(found.ranks(found.cells(None).ravel()))[CUTOFF][0], evaluator.query_ids

@@ -27,7 +27,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Report:
+class VerificationReport:
     """All checks of one backbone on one machine."""
 
     backbone: str
@@ -85,17 +85,17 @@ def folder() -> Path:
     return default_root().parent / "verified"
 
 
-def file_name(report: Report) -> str:
+def file_name(report: VerificationReport) -> str:
     return re.sub(r"[^\w.+-]", "_", f"{report.backbone}--{report.revision[:24]}.json")
 
 
-def stored(place: Path | None = None) -> Iterator[Report]:
+def stored(place: Path | None = None) -> Iterator[VerificationReport]:
     """Every report that lies there, the oldest first. Files of another form are no reports."""
     paths = sorted((place or folder()).glob("*.json"), key=lambda path: path.stat().st_mtime)
     for path in paths:
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict) and found.get("format") == FORMAT:
-            yield Report(**{**found, "checks": tuple(Check(**check) for check in found["checks"])})
+            yield VerificationReport(**{**found, "checks": tuple(Check(**check) for check in found["checks"])})
 
 
 def _cell(text: str) -> str:

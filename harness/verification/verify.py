@@ -13,7 +13,7 @@ from harness.progress import Progress
 from harness.verification.checks import CHECKS, NotPossibleError, run_checks
 from harness.verification.figure import figure_of, judge
 from harness.verification.published import smallest_task
-from harness.verification.report import FAILED, NOT_DONE, PASSED, Check, Report
+from harness.verification.report import FAILED, NOT_DONE, PASSED, Check, VerificationReport
 from pruners.core.errors import PruneBoardError
 
 FIGURE = "published figure"
@@ -27,7 +27,7 @@ def verify(
     stores: Path,
     progress: Progress,
     say: Callable[[Check], None] = lambda check: None,
-) -> Report:
+) -> VerificationReport:
     """Check a backbone, by its selector or as an object. `say` is told of every check as it is done."""
     checks: list[Check] = []
 
@@ -44,7 +44,9 @@ def verify(
             note(Check("every tensor", FAILED, str(error)))
             for other in [*list(CHECKS)[1:], FIGURE]:
                 note(Check(other, NOT_DONE, "the backbone could not be loaded"))
-            return Report(choice.entry.name, _short(choice.checkpoint), choice.revision or "", "", "", tuple(checks))
+            return VerificationReport(
+                choice.entry.name, _short(choice.checkpoint), choice.revision or "", "", "", tuple(checks)
+            )
     else:
         loaded = backbone
     for check in run_checks(loaded):
@@ -61,7 +63,7 @@ def verify(
         except PruneBoardError as error:
             note(Check(FIGURE, FAILED, str(error)))
     card = loaded.card
-    return Report(
+    return VerificationReport(
         backbone=card.name,
         checkpoint=_short(card.checkpoint),
         revision=card.revision,

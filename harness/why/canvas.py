@@ -23,7 +23,7 @@ GAP = 8
 
 
 @dataclass(frozen=True)
-class Canvas:
+class PageCanvas:
     """`boxes [N, 4]` are left, top, right and bottom of each vector's patch or token, in pixels of the image."""
 
     image: Image.Image
@@ -35,13 +35,13 @@ class Canvas:
         return self.image.size
 
 
-def on_grid(image: Image.Image, grid: tuple[int, int], longest: int) -> Canvas:
+def on_grid(image: Image.Image, grid: tuple[int, int], longest: int) -> PageCanvas:
     """A page whose vectors are the cells of a grid (rows, columns), row by row."""
     picture = _at_most(image, longest)
-    return Canvas(picture, _cells(grid, (0, 0, *picture.size)))
+    return PageCanvas(picture, _cells(grid, (0, 0, *picture.size)))
 
 
-def in_tiles(image: Image.Image, tiles: tuple[int, int], side: int, longest: int) -> Canvas:
+def in_tiles(image: Image.Image, tiles: tuple[int, int], side: int, longest: int) -> PageCanvas:
     """A page cut into rows x columns of tiles with side x side vectors each, and its thumbnail."""
     page = _at_most(image, longest * 2 // 3)
     width, height = page.size
@@ -51,10 +51,10 @@ def in_tiles(image: Image.Image, tiles: tuple[int, int], side: int, longest: int
     whole.paste(small, (0, height + GAP))
     places = _cells(tiles, (0, 0, width, height)).tolist()
     thumbnail = (0, height + GAP, small.width, whole.height)
-    return Canvas(whole, np.concatenate([_cells((side, side), place) for place in (*places, thumbnail)]))
+    return PageCanvas(whole, np.concatenate([_cells((side, side), place) for place in (*places, thumbnail)]))
 
 
-def in_lines(text: str, spans: Sequence[Span]) -> Canvas:
+def in_lines(text: str, spans: Sequence[Span]) -> PageCanvas:
     """A text set in lines, with the box of each token."""
     face = font(TEXT_SIZE, bold=False)
     boxes, written = [], []
@@ -75,10 +75,12 @@ def in_lines(text: str, spans: Sequence[Span]) -> Canvas:
     draw = ImageDraw.Draw(image)
     for left, top, word in written:
         draw.text((left, top + 1), word, font=face, fill="#1c1c28")
-    return Canvas(image, np.array(boxes, float).reshape(-1, 4), text=True)
+    return PageCanvas(image, np.array(boxes, float).reshape(-1, 4), text=True)
 
 
-def canvas_of(page: Any, image: Image.Image | None, tiles: tuple[tuple[int, int], int] | None, longest: int) -> Canvas:
+def canvas_of(
+    page: Any, image: Image.Image | None, tiles: tuple[tuple[int, int], int] | None, longest: int
+) -> PageCanvas:
     """The canvas of a page of pictures, if its vectors have a place on it."""
     if image is None:
         raise PruneBoardError(f"page {page.id!r} has no image to draw on")

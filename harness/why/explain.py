@@ -11,7 +11,7 @@ from harness.evaluation.methods import FULL
 from harness.progress import Progress
 from harness.why.differences import Bar, Group, distribution, groups, most_changed, per_query
 from harness.why.hits import Hits
-from harness.why.page_view import Cell, PageView, Query, cell_of
+from harness.why.page_view import DrawnCell, DrawnQuery, PageView, cell_of
 from harness.why.record import Record, gold_pages, open_record
 from harness.why.survey import Survey, survey
 from harness.why.tokens import Token
@@ -32,7 +32,7 @@ class Panel:
 
     title: str
     view: PageView
-    cell: Cell
+    cell: DrawnCell
     rank: int | None
     """Under this method; None: not among the best ten."""
     hits: Hits
@@ -48,7 +48,7 @@ class Case:
     language: str
     method: float
     against: float
-    query: Query | None = None
+    query: DrawnQuery | None = None
     tokens: Sequence[tuple[Token, float]] = ()
     """With the similarity that each lost on the gold page."""
     panels: Sequence[Panel] = ()
@@ -194,7 +194,7 @@ def _panels(
     against: str,
     budget: float,
     data_set: str,
-    query: Query,
+    query: DrawnQuery,
     best: str,
     gold: Sequence[str],
     lost: bool,
@@ -211,7 +211,9 @@ def _panels(
     return [_panel(record, title, data_set, page, name, budget, query) for title, page, name in shown]
 
 
-def _panel(record: Record, title: str, data_set: str, page_id: str, method: str, budget: float, query: Query) -> Panel:
+def _panel(
+    record: Record, title: str, data_set: str, page_id: str, method: str, budget: float, query: DrawnQuery
+) -> Panel:
     pages = record.pages[data_set]
     index = pages.index(page_id)
     page = pages.page(index)
@@ -224,7 +226,7 @@ def _panel(record: Record, title: str, data_set: str, page_id: str, method: str,
     return Panel(title, view, cell, rank, cell.hits)
 
 
-def _hits(record: Record, data_set: str, method: str, budget: float, page_id: str, query: Query) -> Hits:
+def _hits(record: Record, data_set: str, method: str, budget: float, page_id: str, query: DrawnQuery) -> Hits:
     from harness.why.hits import hits_of
 
     pages = record.pages[data_set]

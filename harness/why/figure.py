@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from harness.why.kept import MERGED
-from harness.why.page_view import Cell, PageView
+from harness.why.kept_vectors import MERGED
+from harness.why.page_view import DrawnCell, PageView
 from harness.why.shapes import areas, group_colour, lost_colour, moves, numbers, signed
 from harness.why.tokens import runs
 
@@ -120,14 +120,14 @@ def _legend(part: Figure | SubFigure, view: PageView) -> None:
     part.legend(entries.values(), entries, loc="outside lower center", ncols=3, frameon=False, fontsize=7)
 
 
-def _panels(view: PageView) -> list[list[Cell]]:
+def _panels(view: PageView) -> list[list[DrawnCell]]:
     """Methods below each other and budgets as columns; methods at one budget stand beside each other."""
     if len(view.rows[0]) == 1:
         return [[row[0] for row in view.rows]]
     return [list(row) for row in view.rows]
 
 
-def _overlay(axes: Axes, view: PageView, cell: Cell) -> None:
+def _overlay(axes: Axes, view: PageView, cell: DrawnCell) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from PIL import Image, ImageColor, ImageDraw
 
-from harness.why.canvas import Canvas
-from harness.why.kept import Kept
+from harness.why.canvas import PageCanvas
+from harness.why.kept_vectors import KeptVectors
 from harness.why.shapes import areas
 from pruners import STANDARD
 
@@ -64,7 +64,7 @@ def hero_picture(stores: Path | None = None) -> bytes:
     return picture(view, "png", words=False)
 
 
-def painted(canvas: Canvas, kept: Kept) -> Image.Image:
+def painted(canvas: PageCanvas, kept: KeptVectors) -> Image.Image:
     """A page with what was kept of it, in pixels."""
     image = canvas.image.convert("RGBA")
     for area in areas(canvas, kept):
@@ -98,7 +98,7 @@ def _made(stores: Path, methods: tuple[str, ...]) -> list[Picture]:
     from harness.evaluation.methods import choose_methods
     from harness.evaluation.run_folder import RunFolder
     from harness.progress import quiet
-    from harness.why.kept import kept_at
+    from harness.why.kept_vectors import kept_at
     from harness.why.pages import Pages
 
     benchmark, backbone, config = load_benchmark("minidocs"), registry.load("nano", Options()), Config()

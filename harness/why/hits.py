@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from harness.why.kept import Kept
+from harness.why.kept_vectors import KeptVectors
 
 NOWHERE = -1
 """The place of a prompt token's vector, which profile `native` indexes beside the page's: it lies on no patch."""
@@ -36,7 +36,7 @@ class Hits:
         return float(self.similarity_after.sum())
 
 
-def hits_of(query: torch.Tensor, vectors: torch.Tensor, kept: Kept, prompt: torch.Tensor | None = None) -> Hits:
+def hits_of(query: torch.Tensor, vectors: torch.Tensor, kept: KeptVectors, prompt: torch.Tensor | None = None) -> Hits:
     """Hits of `query [T, d]` on a page's `vectors [N, d]`, and on what is kept; `prompt [P, d]` is indexed beside both.
 
     A hit on a merged vector is shown at that patch of its group which the token matches best.
@@ -54,7 +54,7 @@ def hits_of(query: torch.Tensor, vectors: torch.Tensor, kept: Kept, prompt: torc
     )
 
 
-def _place(kept: Kept, vector: int, similarity: np.ndarray) -> int:
+def _place(kept: KeptVectors, vector: int, similarity: np.ndarray) -> int:
     members = kept.patches(vector)
     if vector >= len(kept) or not len(members):  # of the prompt, or made of patches that nearer vectors took
         return NOWHERE

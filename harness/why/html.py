@@ -18,7 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
-from harness.why.page_view import Cell, PageView
+from harness.why.page_view import DrawnCell, PageView
 from harness.why.shapes import areas, lost_colour, moves, numbers, signed
 from harness.why.tokens import runs
 
@@ -128,7 +128,7 @@ def shade(lost: float) -> str:
     return f"rgb({red} {green} {blue} / {0.6 * strength:.2f})"
 
 
-def told(view: PageView, cell: Cell) -> str:
+def told(view: PageView, cell: DrawnCell) -> str:
     """A picture in words, for those who do not see it."""
     return f"page {view.page_id} of {view.data_set} under {cell.method} at {100 * cell.budget:.3g} %: {cell.told}"
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import torch
 
-from harness.why.canvas import Canvas
+from harness.why.canvas import PageCanvas
 from harness.why.hits import Hits, hits_of
-from harness.why.kept import MADE, MERGED, Kept
+from harness.why.kept_vectors import MADE, MERGED, KeptVectors
 from harness.why.tokens import Token
 from pruners import Window
 
 
 @dataclass(frozen=True)
-class Query:
+class DrawnQuery:
     """A query with its vectors `[T, d]` and a token for each."""
 
     id: str
@@ -25,12 +25,12 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Cell:
+class DrawnCell:
     """One method at one budget."""
 
     method: str
     budget: float
-    kept: Kept
+    kept: KeptVectors
     hits: Hits | None = None
 
     @property
@@ -58,24 +58,24 @@ class PageView:
 
     page_id: str
     data_set: str
-    canvas: Canvas
-    rows: Sequence[Sequence[Cell]]
-    query: Query | None = None
+    canvas: PageCanvas
+    rows: Sequence[Sequence[DrawnCell]]
+    query: DrawnQuery | None = None
     layers: Layers | None = None
     notes: Sequence[str] = field(default_factory=tuple)
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[DrawnCell]:
         return [cell for row in self.rows for cell in row]
 
 
 def cell_of(
     method: str,
     budget: float,
-    kept: Kept,
+    kept: KeptVectors,
     vectors: torch.Tensor,
-    query: Query | None,
+    query: DrawnQuery | None,
     prompt: torch.Tensor | None = None,
-) -> Cell:
+) -> DrawnCell:
     hits = hits_of(query.vectors, vectors, kept, prompt) if query else None
-    return Cell(method, budget, kept, hits)
+    return DrawnCell(method, budget, kept, hits)

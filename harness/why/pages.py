@@ -11,8 +11,8 @@ import torch
 
 from harness.benchmarks.data_set import DataSet
 from harness.store.reader import Store
-from harness.why.canvas import Canvas, canvas_of, in_lines
-from harness.why.page_view import Query
+from harness.why.canvas import PageCanvas, canvas_of, in_lines
+from harness.why.page_view import DrawnQuery
 from harness.why.tokens import numbered, page_spans, query_tokens
 from pruners import Page
 from pruners.core.errors import PruneBoardError
@@ -68,29 +68,29 @@ class Pages:
             return self.store.prompt(index)
         return self._encoded(index).prompt.half().float()
 
-    def query(self, query_id: str) -> Query:
+    def query(self, query_id: str) -> DrawnQuery:
         """A query of the data set."""
         text = self.data_set.queries[query_id]
         vectors = self.query_vectors(query_id)
         if self.no_backbone is not None:
-            return Query(query_id, text, vectors, numbered(len(vectors)))
-        return Query(query_id, text, vectors, query_tokens(self.backbone, text, len(vectors)))
+            return DrawnQuery(query_id, text, vectors, numbered(len(vectors)))
+        return DrawnQuery(query_id, text, vectors, query_tokens(self.backbone, text, len(vectors)))
 
     def query_vectors(self, query_id: str) -> torch.Tensor:
         if self.store is not None:
             return self.store.query(self._queries[query_id])
         return self._encode_query(self.data_set.queries[query_id])
 
-    def own_query(self, text: str) -> Query:
+    def own_query(self, text: str) -> DrawnQuery:
         """A query that is not of the data set."""
         vectors = self._encode_query(text)
-        return Query("", text, vectors, query_tokens(self.backbone, text, len(vectors)))
+        return DrawnQuery("", text, vectors, query_tokens(self.backbone, text, len(vectors)))
 
     def gold_queries(self, page_id: str) -> list[str]:
         """The queries for which a page is relevant."""
         return [query for query, pages in self.data_set.qrels.items() if pages.get(page_id, 0) > 0]
 
-    def canvas(self, index: int, page: Page, longest: int) -> Canvas:
+    def canvas(self, index: int, page: Page, longest: int) -> PageCanvas:
         """How a page looks, at most so many pixels long."""
         if self._reads_text:
             text = (self.data_set.texts or ())[index]

@@ -22,8 +22,8 @@ from harness.evaluation.scores import NATIVE
 from harness.metrics.ranking import TOP
 from harness.store.format import StoreError
 from harness.store.reader import Store
-from harness.why.kept import SUBSET, Kept, kept_at
-from harness.why.page_view import Query
+from harness.why.kept_vectors import SUBSET, KeptVectors, kept_at
+from harness.why.page_view import DrawnQuery
 from harness.why.pages import Pages
 from pruners.core.errors import PruneBoardError
 
@@ -49,7 +49,7 @@ class Record:
     run: FinishedRun
     pages: Mapping[str, Pages]
     missing: Sequence[str]
-    _kept: dict[tuple[str, str, int], list[Kept]] = field(default_factory=dict)
+    _kept: dict[tuple[str, str, int], list[KeptVectors]] = field(default_factory=dict)
     _pruners: dict[str, Pruner] = field(default_factory=dict)
     _results: dict[tuple[str, str], Result] = field(default_factory=dict)
     _rows: dict[tuple[str, str, float], Any] = field(default_factory=dict)
@@ -58,18 +58,18 @@ class Record:
     def budgets(self) -> tuple[float, ...]:
         return self.run.config.budgets
 
-    def kept(self, data_set: str, method: str, page: int, budget: float) -> Kept:
+    def kept(self, data_set: str, method: str, page: int, budget: float) -> KeptVectors:
         """What a method kept of a page, if it is as many vectors as the run recorded."""
         pages = self.pages[data_set]
         if method == FULL:
             whole = pages.page(page)
-            return Kept(whole.vectors, np.arange(len(whole)), SUBSET)
+            return KeptVectors(whole.vectors, np.arange(len(whole)), SUBSET)
         known = data_set, method, page
         if known not in self._kept:
             self._kept[known] = self._prune(data_set, method, page)
         return self._kept[known][self.budgets.index(budget)]
 
-    def score(self, data_set: str, method: str, page: int, budget: float, query: Query) -> float:
+    def score(self, data_set: str, method: str, page: int, budget: float, query: DrawnQuery) -> float:
         """MaxSim of a query and what a method kept of a page."""
         import torch
 
@@ -78,7 +78,7 @@ class Record:
         indexed = vectors if prompt is None else torch.cat([vectors, prompt])
         return float((query.vectors @ indexed.T).max(dim=1).values.sum())
 
-    def check_query(self, data_set: str, method: str, budget: float, query: Query, gold: Sequence[str]) -> None:
+    def check_query(self, data_set: str, method: str, budget: float, query: DrawnQuery, gold: Sequence[str]) -> None:
         """Compare a query's ranking and Score Retention under a method with what the run recorded."""
         found = self.ranked(data_set, method, budget, query.id)
         pages = self.pages[data_set]
@@ -111,7 +111,7 @@ class Record:
             self._rows[data_set, method, at] = rows[(rows["budget"] == at) & (rows["trial"] == 0)].set_index("query")
         return self._rows[data_set, method, at].loc[query]
 
-    def _prune(self, data_set: str, method: str, index: int) -> list[Kept]:
+    def _prune(self, data_set: str, method: str, index: int) -> list[KeptVectors]:
         pages = self.pages[data_set]
         page = pages.page(index)
         gold = [pages.query_vectors(query) for query in pages.gold_queries(page.id)]

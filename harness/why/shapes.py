@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.why.canvas import Canvas
+from harness.why.canvas import PageCanvas
 from harness.why.hits import NOWHERE, Hits
-from harness.why.kept import MERGED, Kept
-from harness.why.page_view import Cell
+from harness.why.kept_vectors import MERGED, KeptVectors
+from harness.why.page_view import DrawnCell
 
 DIM, DIM_OPACITY = "#1b2230", 0.66
 MERGED_OPACITY = 0.42
@@ -56,7 +56,7 @@ class Move:
         return self.before == self.after
 
 
-def areas(canvas: Canvas, kept: Kept) -> list[Area]:
+def areas(canvas: PageCanvas, kept: KeptVectors) -> list[Area]:
     """What lies over the page: dropped patches dimmed, merged ones in the colour of their vector."""
     gone = np.flatnonzero(kept.labels < 0)
     found = [Area(tuple(_runs(canvas.boxes[gone])), DIM, DIM_OPACITY)] if len(gone) else []
@@ -69,7 +69,7 @@ def areas(canvas: Canvas, kept: Kept) -> list[Area]:
     return found
 
 
-def numbers(canvas: Canvas, kept: Kept) -> list[Number]:
+def numbers(canvas: PageCanvas, kept: KeptVectors) -> list[Number]:
     """Sizes of the largest merged vectors."""
     if kept.kind != MERGED:
         return []
@@ -83,12 +83,12 @@ def numbers(canvas: Canvas, kept: Kept) -> list[Number]:
     return found
 
 
-def moves(canvas: Canvas, cell: Cell) -> list[Move]:
+def moves(canvas: PageCanvas, cell: DrawnCell) -> list[Move]:
     """The hits of a cell's query, token by token."""
     return [] if cell.hits is None else list(_moves(canvas, cell.hits))
 
 
-def _moves(canvas: Canvas, hits: Hits) -> Iterator[Move]:
+def _moves(canvas: PageCanvas, hits: Hits) -> Iterator[Move]:
     centres = _centres(canvas.boxes)
 
     def place(patch: int) -> tuple[float, float] | None:

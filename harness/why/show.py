@@ -22,8 +22,8 @@ from harness.progress import Progress
 from harness.store.format import MANIFEST
 from harness.store.reader import Store
 from harness.store.sidecar import read_manifest
-from harness.why.kept import Kept, kept_at
-from harness.why.page_view import Layers, PageView, Query, cell_of
+from harness.why.kept_vectors import KeptVectors, kept_at
+from harness.why.page_view import DrawnQuery, Layers, PageView, cell_of
 from harness.why.pages import Pages
 from pruners import Page, Pruner, Window, require
 from pruners.core.errors import PruneBoardError
@@ -110,7 +110,7 @@ def show_recorded(
 def view_of(
     pages: Pages,
     page_id: str,
-    kept: Mapping[str, Sequence[Kept]],
+    kept: Mapping[str, Sequence[KeptVectors]],
     budgets: Sequence[float],
     window: Window | None,
     asked: PageChoice,
@@ -162,7 +162,7 @@ def find_page(benchmark: Benchmark, asked: PageChoice) -> tuple[DataSet, str]:
     return sets[0], sets[0].page_ids[0]
 
 
-def find_query(pages: Pages, query: str | None) -> Query | None:
+def find_query(pages: Pages, query: str | None) -> DrawnQuery | None:
     """A query by its id, or one's own by its text."""
     if query is None:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from harness.evaluation.methods import FULL
 from harness.progress import Progress
 from harness.why.hits import NOWHERE, hits_of
-from harness.why.kept import SUBSET
+from harness.why.kept_vectors import SUBSET
 from harness.why.record import Record, gold_pages
 
 MOST_PAIRS = 300

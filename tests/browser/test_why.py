@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page
 
 import harness
 from harness.why.html import explanation_page, view_page
+from harness.why.output import Drawing
 from harness.why.page_view import PageView
-from harness.why.shown import Drawing
 from tests.harness.why.world import World, make_world
 
 EVIL = "<script>window.taken = 1</script><img src=x onerror='window.taken = 2'>\"'><svg onload=window.taken=3>"

@@ -173,6 +173,7 @@ def test_many_queries_over_many_pages_are_judged_without_a_table_of_all_pairs(tm
         "grade": [1] * many,
         "language": [""] * many,
     }
+    columns["page"][4] = f"p{many - 1}"  # beside which no page of the next query lies, were pairs one long row
     write_relevance(tmp_path, many, columns)
     judged = read_tables(tmp_path)["d"]
     query, top = np.array([3, 5]), np.array([[3, 4], [-1, 6]])

@@ -124,3 +124,35 @@ def test_the_first_to_measure_pins_nothing(spoiled: Spoiled) -> None:
     assert {entry.status for entry in report.entries} == {"unpinned"}
     assert not any(entry.ranked for entry in report.entries)
     assert all(any("unranked" in warning for warning in entry.warnings) for entry in report.entries)
+
+
+@pytest.mark.parametrize("name", ["benchmark.json", "pages.parquet", "qrels.parquet"])
+def test_a_pinned_benchmark_is_the_one_that_was_looked_at(spoiled: Spoiled, name: str) -> None:
+    path = spoiled.root / "pages" / name
+    data = path.read_bytes()
+    path.write_bytes(data + b"\n" if name == "benchmark.json" else data)
+    pins = spoiled.root / "pins.json"
+    if name != "benchmark.json":  # the same table, but not the one that the pin names
+        known = json.loads(pins.read_text())
+        known["pages"]["files"][name] = "xxh3-" + 32 * "0"
+        pins.write_text(json.dumps(known))
+    report = validate(spoiled.root)
+    assert any(p.field == name and "not the file that was pinned" in p.what for p in report.problems)
+    assert report.entries == ()
+
+
+def test_a_pinned_full_model_is_the_one_that_was_pinned(spoiled: Spoiled) -> None:
+    full = spoiled.root / "pages" / "toy" / "full.json"
+    content = json.loads(full.read_text())
+    content["backbone"]["revision"] = "2"
+    full.write_text(json.dumps(content))
+    report = validate(spoiled.root)
+    assert any(p.file == full and "not the full model that was pinned" in p.what for p in report.problems)
+    assert {entry.status for entry in report.entries} == {"unpinned"}
+
+
+def test_what_is_pinned_is_pinned_once(spoiled: Spoiled) -> None:
+    command = ["pin", spoiled.path("random").stem, "--by", "me", "--submissions", str(spoiled.root)]
+    result = CliRunner().invoke(app, command)
+    assert "was pinned by the toy maintainers on 2026-11-17" in str(result.exception)
+    assert "has no submission" in str(CliRunner().invoke(app, ["pin", "nothing", *command[2:]]).exception)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from harness.why.hits import NOWHERE, hits_of
-from harness.why.kept import MADE, MERGED, SUBSET, kept_at
+from harness.why.kept_vectors import MADE, MERGED, SUBSET, kept_at
 from pruners import Page, parse
 
 

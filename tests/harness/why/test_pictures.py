@@ -11,14 +11,14 @@ from PIL import Image
 from harness.why import gallery
 from harness.why.canvas import on_grid
 from harness.why.html import MOST_BYTES, explanation_page
-from harness.why.kept import MERGED, SUBSET, Kept
+from harness.why.kept_vectors import MERGED, SUBSET, KeptVectors
 from harness.why.shapes import areas
 from tests.harness.why.world import World
 
 
 def test_kept_patches_keep_their_colour_and_dropped_ones_are_dark() -> None:
     canvas = on_grid(Image.new("RGB", (60, 40), "white"), (2, 3), 100)
-    kept = Kept(torch.zeros(2, 4), np.array([-1, 0, -1, -1, -1, 1]), SUBSET)
+    kept = KeptVectors(torch.zeros(2, 4), np.array([-1, 0, -1, -1, -1, 1]), SUBSET)
     pixels = np.asarray(gallery.painted(canvas, kept).convert("L"))
     middles = [pixels[10 + 20 * (i // 3), 10 + 20 * (i % 3)] for i in range(6)]
     assert [value == 255 for value in middles] == [False, True, False, False, False, True]
@@ -27,7 +27,7 @@ def test_kept_patches_keep_their_colour_and_dropped_ones_are_dark() -> None:
 
 def test_the_patches_of_a_merged_vector_share_a_colour_that_no_other_has() -> None:
     canvas = on_grid(Image.new("RGB", (60, 40), "white"), (2, 3), 100)
-    kept = Kept(torch.zeros(3, 4), np.array([0, 0, 1, 1, 2, -1]), MERGED)
+    kept = KeptVectors(torch.zeros(3, 4), np.array([0, 0, 1, 1, 2, -1]), MERGED)
     image = gallery.painted(canvas, kept)
     colours = [image.getpixel((10 + 20 * (i % 3), 10 + 20 * (i // 3))) for i in range(6)]
     assert colours[0] == colours[1] != colours[2] == colours[3]

@@ -51,7 +51,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Report:
+class ExplanationPage:
     """Why a method loses, as one page. `found` has everything in it."""
 
     found: Explanation

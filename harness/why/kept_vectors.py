@@ -17,7 +17,7 @@ SUBSET, MERGED, MADE = "subset", "merged", "made"
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptVectors:
     """`vectors [k, d]`, and of each patch the vector it is in: `labels [N]`, -1 for one that is gone."""
 
     vectors: torch.Tensor
@@ -44,23 +44,23 @@ def kept_at(
     seed: int,
     trial: int = 0,
     gold: Sequence[torch.Tensor] = (),
-) -> list[Kept]:
+) -> list[KeptVectors]:
     """What a method leaves of a page at each budget. `gold` are the page's queries, which only a diagnostic sees."""
     queries = list(gold) if isinstance(pruner, Diagnostic) else None
     result = prune(pruner, page, budgets, seed=seed, trial=trial, queries=queries)
     return [kept_of(page, result, i) for i in range(len(budgets))]
 
 
-def kept_of(page: Page, result: Subset | Merged, i: int) -> Kept:
+def kept_of(page: Page, result: Subset | Merged, i: int) -> KeptVectors:
     """Of a result at its budget i."""
     labels = np.full(len(page), -1)
     if isinstance(result, Subset):
         kept = result.kept(i)
         labels[kept] = np.arange(len(kept))
-        return Kept(page.vectors[torch.from_numpy(kept.astype(np.int64))], labels, SUBSET)
+        return KeptVectors(page.vectors[torch.from_numpy(kept.astype(np.int64))], labels, SUBSET)
     part = result.parts[i]
     if isinstance(part, Groups):
-        return Kept(part.vectors, part.labels, MERGED)
+        return KeptVectors(part.vectors, part.labels, MERGED)
     nearest = (part @ page.vectors.T).argmax(dim=1).numpy()
     labels[nearest[::-1]] = np.arange(len(part))[::-1]  # where two share a patch, it shows the first
-    return Kept(part, labels, MADE)
+    return KeptVectors(part, labels, MADE)

@@ -32,8 +32,8 @@ def test_a_store_made_ahead_is_the_same_to_the_last_bit(checkpoints, large, tmp_
     data_set = read_folder(write_benchmark(tmp_path / "pages", pages=14))
     options = {"batch_size": 3, "shard_pages": 8}
     made = {}
+    backbone = registry.load(f"{name}={checkpoints(name)}", Options(device="cpu"))
     for ahead in (False, True):
-        backbone = registry.load(f"{name}={checkpoints(name)}", Options(device="cpu"))
         backbone.works_ahead = ahead
         assert not backbone.one_thread
         assert works_ahead(backbone) == ahead

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from harness.console import people, print_rows
 
@@ -50,6 +51,7 @@ def submit(
         replace=replace,
         date=date,
         out=out,
+        say=lambda text: people.print(escape(text), soft_wrap=True),
     )
     rows = [
         {

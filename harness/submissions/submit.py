@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -65,10 +65,12 @@ def submit(
     replace: str | None = None,
     date: str | None = None,
     out: Path | str | None = None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> list[Submitted]:
-    """One submission for each of `methods` (none: all), in the folder `out` (None: the project's own).
+    """One submission for each of `methods`, in the folder `out` (None: the project's own).
 
-    `replace` is the reason for which the submitter's earlier submissions of the same are taken back.
+    None: all, but for built-in methods that another has on the board already, which `say` is told. `replace` is the
+    reason for which the submitter's earlier submissions of the same are taken back.
     """
     day = date or datetime.now(UTC).date().isoformat()
     fields = {"submitter": submitter, "account": account, "paper": paper, "code": code, "note": note, "submitted": day}
@@ -83,12 +85,20 @@ def submit(
         raise SubmissionError(Path("--track"), [("", f"{track!r} is none of {', '.join(Track)}")]) from error
     home, run = Path(out) if out else own_folder("name a folder with --out"), FinishedRun(folder)
     write_benchmark(run, home)
-    done = []
+    done, known = [], []
     for made in new_submissions(run, WantedMethods(origin, tuple(methods), backbone_name, chosen, reproduces)):
+        if not methods and not reproduces and _is_on_the_board(made.submission, home):
+            known.append(made.submission.method.name)
+            continue
         path, new = write(made, home)
         gone = remove_earlier(made.submission, home, replace, origin.submitted) if replace else []
         size = (len(made.per_query) + len(made.kept) + path.stat().st_size) / 1000
         done.append(Submitted(made.submission.method.name, made.submission.id, path, new, gone, round(size, 1)))
+    if known:
+        say(
+            f"left out, since the board has them from others: {', '.join(known)}. To measure one again for it: "
+            "--method NAME --reproduces ID"
+        )
     return done
 
 
@@ -302,6 +312,18 @@ def remove_earlier(submission: Submission, folder: Path, reason: str, day: date)
         for ending in ENDINGS:
             path.with_suffix(ending).unlink(missing_ok=True)
     return [path.stem for path in earlier]
+
+
+def _is_on_the_board(submission: Submission, folder: Path) -> bool:
+    """Whether it is of a built-in method that somebody else has measured on the same revision of the backbone."""
+    others = [read_submission(path) for path in (folder / submission_path(submission)).parent.glob("*.json")]
+    return submission.method.file_hash is None and any(
+        other.claim != "reported"
+        and other.origin.submitter != submission.origin.submitter
+        and other.backbone.revision == submission.backbone.revision
+        and other.method.parameters == submission.method.parameters
+        for other in others
+    )
 
 
 def _is_by(submission: Submission, submitter: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import harness
 from harness.cli import app
 from harness.evaluation.evaluate import Evaluation
 from harness.evaluation.run_folder import RunFolder
@@ -153,3 +154,20 @@ def test_wrong_options_are_named(evaluation: Evaluation, tmp_path: Path, options
     assert isinstance(result.exception, PruneBoardError)
     assert said in str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+def test_built_in_methods_that_are_on_the_board_are_left_out_unless_named(
+    evaluation: Evaluation, tmp_path: Path
+) -> None:
+    out, said = tmp_path / "out", []
+    first = harness.submit(evaluation.run.folder, "we", out=out)
+    others = harness.submit(evaluation.run.folder, "they", out=out, say=said.append)
+    assert [made.method for made in others] == ["contrast"], "a method of one's own is nobody else's"
+    assert "the board has them from others" in said[0]
+    assert all(made.method in said[0] for made in first if made.method != "contrast")
+    again = harness.submit(evaluation.run.folder, "we", out=out)
+    assert [made.id for made in again] == [made.id for made in first], "one's own stay as they are"
+    assert not any(made.new for made in again)
+    (sap,) = [made.id for made in first if made.method == "sap"]
+    named = harness.submit(evaluation.run.folder, "they", out=out, methods=["sap"], reproduces=sap)
+    assert [made.method for made in named] == ["sap"]

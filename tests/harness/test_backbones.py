@@ -20,18 +20,19 @@ BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert"]
 QUERIES = ["revenue", "what is the total revenue of the energy report in 2021?", "renewable electricity production"]
 PAGES = [page_image(size, seed) for seed, size in enumerate([(200, 260), (300, 150), (120, 120), (260, 260)])]
 ROUNDING = 2e-5
+OF_RECURRENCE = 5e-4  # ColQwen3.5's recurrent layers work in chunks of the padded length: rounding adds up otherwise
 
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_a_page_does_not_depend_on_its_batch(tiny_backbone, name):
-    backbone = tiny_backbone(name)
+    backbone, rounding = tiny_backbone(name), OF_RECURRENCE if name == "colqwen3.5" else ROUNDING
     together = backbone.encode_pages(PAGES)
     for page, alone in zip(together, (backbone.encode_pages([image])[0] for image in PAGES), strict=True):
         assert page.grid == alone.grid
-        torch.testing.assert_close(page.vectors, alone.vectors, atol=ROUNDING, rtol=0)
-        torch.testing.assert_close(page.prompt, alone.prompt, atol=ROUNDING, rtol=0)
+        torch.testing.assert_close(page.vectors, alone.vectors, atol=rounding, rtol=0)
+        torch.testing.assert_close(page.prompt, alone.prompt, atol=rounding, rtol=0)
         for signal in backbone.card.signals:
-            torch.testing.assert_close(page.signals[signal], alone.signals[signal], atol=ROUNDING, rtol=ROUNDING)
+            torch.testing.assert_close(page.signals[signal], alone.signals[signal], atol=rounding, rtol=rounding)
 
 
 @pytest.mark.parametrize("name", BACKBONES)

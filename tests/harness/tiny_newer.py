@@ -7,6 +7,8 @@ import harness.compat  # noqa: F401
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from tests.harness.tiny_checkpoints import (
     QWEN_SPECIAL,
     _save,
@@ -62,7 +64,10 @@ def _save_qwen3(folder: Path, model: Any, processor_class: Any, config_class: An
     eyes = {"depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "out_hidden_size": 64}
     eyes |= {"num_position_embeddings": 64, "patch_size": 16}
     config = config_class(text_config={**own, **text}, vision_config={**eyes, **vision}, **special)
-    _save(randomise(model(config), seed), folder)
+    with torch.random.fork_rng():  # decay rates of the recurrent layers are drawn when the model is made
+        torch.manual_seed(seed)
+        made = model(config)
+    _save(randomise(made, seed), folder)
     processor.save_pretrained(folder)
     return folder
 

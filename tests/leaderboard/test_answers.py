@@ -11,10 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.submissions.validation import CheckedSubmission
-from leaderboard.answers import answer, contradictions, kept_patches, news
+from harness.why.gallery import Picture
+from leaderboard.answers import answer, contradictions, news
 from leaderboard.compare import make_pairs
 from leaderboard.gather import Gathered
 from leaderboard.groups import LOCAL
+from leaderboard.pictures import Pictures
 from leaderboard.results import most_lost
 from leaderboard.rows import FULL
 from leaderboard.site import build
@@ -127,9 +129,21 @@ def test_the_queries_most_lost_by_hand() -> None:
     assert len(lost) == few < 8  # those that lost nothing are not shown
 
 
-def test_there_is_no_picture_yet_and_no_room_for_one_is_seen(site: Path) -> None:
-    assert kept_patches([]) is None
+def test_pictures_of_kept_patches_stand_on_the_front_and_on_method_pages(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is drawn is tested where it is drawn (`tests/harness/why`); here that it is shown, if there is any."""
     assert "<img" not in (site / "index.html").read_text(encoding="utf-8")
+    shown = Pictures(b"front", {"agglomerative": [Picture("agglomerative", 0.1, "20 of 196 <vectors>", b"kept")]})
+    monkeypatch.setattr("leaderboard.site.draw", lambda methods, progress: shown)
+    found = Gathered(synthetic.entries(synthetic.nano_submissions(3, most=3)))
+    build(found, tmp_path / "drawn", drawn=True)
+    assert 'src="kept/front.png"' in (tmp_path / "drawn" / "index.html").read_text(encoding="utf-8")
+    assert (tmp_path / "drawn" / "kept" / "front.png").read_bytes() == b"front"
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "drawn" / "method").glob("*.html")}
+    assert [name for name, text in pages.items() if "../kept/agglomerative-0.1.png" in text] == ["agglomerative"]
+    assert "20 of 196 &lt;vectors&gt;" in pages["agglomerative"]
+    assert (tmp_path / "drawn" / "kept" / "agglomerative-0.1.png").read_bytes() == b"kept"
 
 
 def test_site_json_leads_to_every_row(site: Path) -> None:

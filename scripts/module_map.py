@@ -31,6 +31,22 @@ MOST_INSIDE = 3
 """How deep a value is looked into: a list of objects that hold arrays is as deep as anything goes."""
 FORMS = {"PIL": "Image", "torch": "Tensor", "numpy": "ndarray", "pandas": "DataFrame", "pyarrow": "Table"}
 FIGURES = re.compile(r"ndcg|retention")
+BESIDE = {
+    "harness.calibration.window": "learns which layers to read",
+    "harness.evaluation.summary": "the terminal's table",
+    "harness.metrics.results_table": "the terminal's table",
+    "harness.submissions.comparisons": "a check beside other submissions",
+    "harness.workers": "carries it from process to process",
+    "leaderboard.answers": "the front page",
+    "leaderboard.backbones": "another page of the site",
+    "leaderboard.compare": "another page of the site",
+    "leaderboard.exports": "files for programs",
+    "leaderboard.heat": "another part of the page",
+    "leaderboard.methods": "another page of the site",
+    "leaderboard.plot": "another part of the page",
+    "leaderboard.results": "another page of the site",
+}
+"""Stations on a branch that leads to no cell of the board, and where it leads."""
 OUTSIDE = "-"
 """In place of a module: no function of the project called."""
 
@@ -139,7 +155,8 @@ def trace(folder: Path) -> Watch:
     from leaderboard.site import build
 
     watch = Watch(folder / "notes.txt")
-    backbone = harness.load_backbone("nano")  # not watched: weights are no datum
+    backbone: Any = harness.load_backbone("nano")
+    _ = backbone.model  # not watched: weights are no datum
     run, submissions = folder / "run", folder / "submissions"
     stages: dict[str, Callable[[], Any]] = {
         "encode": lambda: [harness.encode(backbone, pages) for pages in ("minidocs-v2", "minidocs-calibration")],
@@ -170,12 +187,14 @@ def sentence(module: str) -> str:
 def with_table(text: str, seen: Mapping[str, str], handing_on: Collection[str]) -> str:
     """The page with the table put between its marks."""
     order = sorted(seen, key=lambda module: (STAGES.index(seen[module]), module))  # processes race within a stage
-    stations = [module for module in order if module in handing_on]
+    stations = [module for module in order if module in handing_on and module not in BESIDE]
     table = [f"**{len(stations)} stations**, by the stage in which the datum first reaches them:", ""]
     table += ["| first in | module | what it is |", "| --- | --- | --- |"]
     table += [f"| {seen[module]} | `{module}` | {sentence(module)} |" for module in stations]
     tools = [f"`{module}`" for module in order if module not in handing_on]
     table += ["", f"**{len(tools)} tools**, which compute on it and give it back: {', '.join(tools)}."]
+    branches = [f"`{module}` ({BESIDE[module]})" for module in order if module in handing_on and module in BESIDE]
+    table += ["", f"**{len(branches)} on branches** that lead to no cell: {', '.join(branches)}."]
     head, rest = text.split(BEGIN)
     return "\n".join([head + BEGIN, "", *table, "", END + rest.split(END)[1]])
 
@@ -189,7 +208,8 @@ def main() -> None:
         seen, handing_on = watch.seen, watch.handing_on
     before = PAGE.read_text(encoding="utf-8")
     after = with_table(before, seen, handing_on)
-    print(f"a datum passes {len(handing_on & seen.keys())} stations and {len(seen.keys() - handing_on)} tools")
+    passed, tools = handing_on & seen.keys(), seen.keys() - handing_on
+    print(f"{len(passed - BESIDE.keys())} stations, {len(tools)} tools, {len(passed & BESIDE.keys())} on branches")
     if asked.check and after != before:
         sys.exit(f"{PAGE} is out of date: python scripts/module_map.py")
     if not asked.check:

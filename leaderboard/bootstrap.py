@@ -8,13 +8,14 @@ the same queries, which draws the same resamples: so all of them are paired, and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare, tie_groups
-from harness.submissions.tables import Scores
+from harness.metrics.results_table import CellKey, ResultsTable, compare_tables
+from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, tie_groups
 from harness.submissions.validation import CheckedSubmission
 from leaderboard.headline import weights
 from leaderboard.rows import FULL
@@ -29,15 +30,21 @@ Strata = tuple[tuple[str, str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class MeasuredScores:
-    """Per-query NDCG@5 of a submission: `values[budget]`, one array a stratum."""
+    """Per-query NDCG@5 of a submission, at the budgets where it has the queries of its full model."""
 
+    table: ResultsTable
     strata: Strata
-    values: dict[float, list[np.ndarray]]
+    budgets: tuple[float, ...]
+    """Without the full model's."""
 
-    @property
+    @cached_property
     def full(self) -> bytes:
         """Tells runs apart."""
-        return b"".join(array.tobytes() for array in self.values[FULL])
+        return b"".join(self.per_query(s, FULL).tobytes() for s in range(len(self.strata)))
+
+    def per_query(self, stratum: int, budget: float) -> np.ndarray:
+        data_set, language, _ = self.strata[stratum]
+        return self.table.per_query(CellKey(data_set, language, budget))
 
 
 @dataclass(frozen=True)
@@ -80,18 +87,14 @@ def measured(entry: CheckedSubmission, budgets: Sequence[float]) -> MeasuredScor
     """Per-query figures of a submission; none if it has none, or not for the full model."""
     if entry.scores is None:
         return None
-    by_budget: dict[float, dict[tuple[str, str], Scores]] = {}
-    for (data_set, language, budget), scores in sorted(entry.scores.items()):
-        by_budget.setdefault(budget, {})[data_set, language] = scores
-    if FULL not in by_budget:
-        return None
-    strata = _strata(by_budget[FULL])
-    same = [b for b in (FULL, *budgets) if b in by_budget and _strata(by_budget[b]) == strata]
-    return MeasuredScores(strata, {b: [scores.values for scores in by_budget[b].values()] for b in same})
+    strata = _strata(entry.scores, FULL)
+    same = [budget for budget in budgets if strata and budget != FULL and _strata(entry.scores, budget) == strata]
+    return MeasuredScores(entry.scores, strata, tuple(same)) if strata else None
 
 
-def _strata(found: Mapping[tuple[str, str], Scores]) -> Strata:
-    return tuple((*key, scores.queries) for key, scores in found.items())
+def _strata(table: ResultsTable, budget: float) -> Strata:
+    cells = sorted(cell for cell in table.queries if cell.budget == budget)
+    return tuple((cell.data_set, cell.language, table.queries[cell]) for cell in cells)
 
 
 def resample(entries: Sequence[MeasuredScores | None], names: Sequence[str], most: int = RESAMPLES) -> Resampled | None:
@@ -105,23 +108,19 @@ def resample(entries: Sequence[MeasuredScores | None], names: Sequence[str], mos
     for i, entry in known.items():
         if entry.strata == common:
             runs.setdefault(entry.full, []).append(i)
-    cells = [(i, budget) for members in runs.values() for i in members for budget in known[i].values if budget != FULL]
+    cells = [(i, budget) for members in runs.values() for i in members for budget in known[i].budgets]
     queries = sum(len(found) for data_set, _, found in common if data_set in names)
     resamples = max(FEWEST, min(most, WORK // (queries * len(runs) + len(cells) * len(names))))
     comparisons = [
-        compare(_arrays([known[i] for i in members], common, names), resamples=resamples) for members in runs.values()
+        compare_tables(
+            [(known[i].table, budget) for i in members for budget in known[i].budgets],
+            known[members[0]].table,
+            names,
+            resamples=resamples,
+        )
+        for members in runs.values()
     ]
     return Resampled({cell: at for at, cell in enumerate(cells)}, _side_by_side(comparisons), resamples)
-
-
-def _arrays(members: Sequence[MeasuredScores], strata: Strata, names: Sequence[str]) -> list[list[np.ndarray]]:
-    """For each data set and language `[cells + 1, queries]`, the full model last."""
-    by_name: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for s, (name, _, _) in enumerate(strata):
-        if name in by_name:
-            cells = [member.values[b][s] for member in members for b in member.values if b != FULL]
-            by_name[name].append(np.vstack([*cells, members[0].values[FULL][s]]))
-    return list(by_name.values())
 
 
 def _side_by_side(runs: Sequence[Comparison]) -> Comparison:

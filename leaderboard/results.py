@@ -78,18 +78,18 @@ def most_lost(
     scores: MeasuredScores | None, data_set: str, budgets: Sequence[float], at: float
 ) -> tuple[int, int, int, tuple[LostQuery, ...]]:
     """Queries of a data set, how many are worse and better at a budget than unpruned, and those most lost there."""
-    if scores is None or at not in scores.values:
+    if scores is None or at not in scores.budgets:
         return 0, 0, 0, ()
     found, count, worse, better = [], 0, 0, 0
     for s, (name, language, queries) in enumerate(scores.strata):
         if name != data_set:
             continue
-        change = scores.values[at][s] - scores.values[FULL][s]
+        unpruned = scores.per_query(s, FULL)
+        change = scores.per_query(s, at) - unpruned
         count, worse, better = count + len(change), worse + int((change < 0).sum()), better + int((change > 0).sum())
         for q in np.argsort(change, kind="stable")[:LOST]:
             if change[q] < 0:
-                left = tuple(float(scores.values[b][s][q]) if b in scores.values else None for b in budgets)
-                full = float(scores.values[FULL][s][q])
-                found.append((float(change[q]), LostQuery(queries[q], language, full, left)))
+                left = tuple(float(scores.per_query(s, b)[q]) if b in scores.budgets else None for b in budgets)
+                found.append((float(change[q]), LostQuery(queries[q], language, float(unpruned[q]), left)))
     found.sort(key=lambda pair: (pair[0], pair[1].query))
     return count, worse, better, tuple(query for _, query in found[:LOST])

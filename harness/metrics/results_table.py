@@ -15,6 +15,8 @@ from harness.metrics.aggregate import data_set_mean
 from harness.metrics.uncertainty import Comparison, compare
 
 HEADLINE = "ndcg@5"
+WHOLE = 1.0
+"""The budget of the full model."""
 KEYS = ("query", "language", "budget", "trial")
 """The columns that say what a row of measures is of."""
 
@@ -51,6 +53,13 @@ class ResultsTable:
                     measures[cell] = {name: values for name, values in found.items() if name not in KEYS}
         return cls(queries, measures)
 
+    @classmethod
+    def of_means(cls, found: Mapping[CellKey, tuple[Sequence[str], np.ndarray]]) -> ResultsTable:
+        """From the headline measure of each query, already the mean over trials."""
+        ordered = sorted(found.items())
+        queries = {cell: tuple(names) for cell, (names, _) in ordered}
+        return cls(queries, {cell: {HEADLINE: values[None]} for cell, (_, values) in ordered})
+
     def languages(self, data_set: str) -> list[str]:
         return list(dict.fromkeys(cell.language for cell in self.queries if cell.data_set == data_set))
 
@@ -70,12 +79,15 @@ class ResultsTable:
 def compare_tables(
     tables: Sequence[tuple[ResultsTable, float | None]], full: ResultsTable, data_sets: Sequence[str], **options: Any
 ) -> Comparison:
-    """Bootstrap tables, each at a budget, on the same queries. No budget: each data set's only one."""
+    """Bootstrap tables, each at a budget, on the same queries. No budget: each data set's only one.
+
+    `full` is a table that has the full model, at a budget of 1.
+    """
 
     def stratum(data_set: str, language: str) -> np.ndarray:
         """`[tables + 1, queries]`, the full model last."""
         rows = []
-        for table, budget in (*tables, (full, None)):
+        for table, budget in (*tables, (full, WHOLE)):
             at = table.budgets(data_set)[0] if budget is None else budget
             rows.append(table.per_query(CellKey(data_set, language, at)))
         return np.vstack(rows)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harness.metrics.aggregate import benchmark_mean, data_set_mean
+from harness.metrics.results_table import ResultsTable
 from harness.metrics.uncertainty import compare
 from harness.submissions.benchmark import BenchmarkRecord, coverage
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Submission, Track
-from harness.submissions.tables import ScoresOf
 
 RESAMPLES = 2000  # for a warning; the board's intervals have more
 REPRODUCED_WITHIN = 1.0  # points of a benchmark's mean NDCG@5, as for the full model against MTEB
@@ -25,7 +25,7 @@ class Peer:
     """A submission without errors, and where to say what is found."""
 
     submission: Submission
-    scores: ScoresOf | None
+    scores: ResultsTable | None
     """Computed again; None where figures are reported, or nothing could be."""
     notes: Notes
     rankings: Mapping[tuple[str, float], str] = field(default_factory=dict)
@@ -198,8 +198,9 @@ def _warn_of_diagnostics(cells: Sequence[_Cell]) -> None:
             cell.peer.notes.warn(f"cells (budget {cell.budget:g})", what, "has the method seen them?")
 
 
-def _by_language(found: ScoresOf, budget: float) -> dict[tuple[str, str], np.ndarray]:
-    return {key[:2]: scores.values for key, scores in sorted(found.items()) if key[2] == budget}
+def _by_language(found: ResultsTable, budget: float) -> dict[tuple[str, str], np.ndarray]:
+    cells = [cell for cell in found.queries if cell.budget == budget]
+    return {(cell.data_set, cell.language): found.per_query(cell) for cell in cells}
 
 
 def _fingerprint(full: _Cell) -> str:

@@ -22,10 +22,11 @@ from pydantic import Field, RootModel
 
 from harness import parquet
 from harness.files import checksum, file_checksum, write_atomically
+from harness.metrics.results_table import WHOLE, ResultsTable
 from harness.submissions.folder import BENCHMARK_FILES, FULL, PINS, read_model, read_submission, to_json
 from harness.submissions.problems import Notes, SubmissionError, printable
 from harness.submissions.schema import Hash, MethodFacts, Slug, Strict, Submission, Track, Word, content_id, with_id
-from harness.submissions.tables import KEPT, PER_QUERY, ScoresOf, kept_path, per_query_path
+from harness.submissions.tables import KEPT, PER_QUERY, kept_path, per_query_path
 from pruners.core.errors import PruneBoardError
 
 FULL_METHOD = MethodFacts(name="full", expression="full", title="The full model", track=Track.subset)
@@ -70,7 +71,7 @@ class PinnedFullModel:
     """A pinned full model, read and computed again."""
 
     submission: Submission
-    scores: ScoresOf
+    scores: ResultsTable
     vectors: Mapping[str, str]
     """Data set -> digest of the vectors of each page."""
 
@@ -96,7 +97,7 @@ def check_pinned_files(home: Path, pin: BenchmarkPin, notes: Notes) -> None:
 
 
 def check_full_model(
-    submission: Submission, scores: ScoresOf, vectors: Mapping[str, str], full: PinnedFullModel
+    submission: Submission, scores: ResultsTable, vectors: Mapping[str, str], full: PinnedFullModel
 ) -> str:
     """Why the full model of a submission is not the pinned one, as `field: reason`; empty if it is."""
     for what in SAME_BACKBONE:
@@ -107,25 +108,27 @@ def check_full_model(
     for name, digest in vectors.items():
         if digest != full.vectors.get(name):
             return f"kept ({printable(name)} at 1): the vectors of a full page are not those of the pinned full model"
-    for key, mine in scores.items():
-        theirs = full.scores.get(key)
-        if key[2] == 1.0 and theirs is not None:
-            gap = float(np.abs(mine.values - theirs.values).mean())
+    for key in scores.queries:
+        if key.budget == WHOLE and key in full.scores.queries:
+            gap = float(np.abs(scores.per_query(key) - full.scores.per_query(key)).mean())
             if gap > FULL_WITHIN:
                 said = f"the full model ranks otherwise than the pinned one: {100 * gap:.1f} points of NDCG@5 a query"
                 return f"cells ({printable(key[0])} at 1): {said}; look at dtype, query template and profile"
     return ""
 
 
-def with_full_model(submission: Submission, scores: ScoresOf, full: PinnedFullModel) -> tuple[Submission, ScoresOf]:
+def with_full_model(
+    submission: Submission, scores: ResultsTable, full: PinnedFullModel
+) -> tuple[Submission, ResultsTable]:
     """A submission relative to the pinned full model, so that nobody gains by a weaker one of his own."""
     known = {(c.data_set, c.language): c for c in full.submission.cells}
     cells = tuple(
         cell.model_copy(update={"ndcg": known[cell.data_set, cell.language].ndcg}) if cell.budget == 1.0 else cell
         for cell in submission.cells
     )
-    shared = {key: full.scores[key] if key[2] == 1.0 else value for key, value in scores.items()}
-    return submission.model_copy(update={"cells": cells}), shared
+    theirs = {key: measures for key, measures in full.scores.measures.items() if key.budget == WHOLE}
+    measures = {key: theirs.get(key, mine) for key, mine in scores.measures.items()}
+    return submission.model_copy(update={"cells": cells}), ResultsTable(scores.queries, measures)
 
 
 def pin(root: Path, path: Path, by: str, day: date) -> list[str]:

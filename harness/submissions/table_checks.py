@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from harness.metrics.ranking import CUTOFFS, TOP
+from harness.metrics.results_table import CellKey, ResultsTable
 from harness.submissions.checks import AGAIN, TOLERANCE, where
 from harness.submissions.judgements import RANKED, Judgements, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission, Track
-from harness.submissions.tables import PerQuery, Scores, ScoresOf
+from harness.submissions.tables import PerQuery
 from pruners.core.budget import keep_count
 
 HEADLINE = CUTOFFS.index(5)
@@ -38,7 +39,7 @@ class Recomputed:
     """Figures that came out."""
 
     submission: Submission
-    scores: ScoresOf
+    scores: ResultsTable
     rankings: Mapping[tuple[str, float], str]
     """(data set, budget below 1) -> digest of the rankings, where they are many."""
 
@@ -80,10 +81,10 @@ def check_per_query(
         rows = blocks[cell.data_set, cell.budget][:, asked.at]
         cells.append(_check_cell(i, cell, rows, table, again, judged[cell.data_set].relevant[asked.at], notes))
         values = _over_trials(again[HEADLINE, rows])[asked.by_name]
-        scores[cell.data_set, cell.language, cell.budget] = Scores(asked.names, values)
+        scores[CellKey(cell.data_set, cell.language, cell.budget)] = asked.names, values
     many = {key: rows for key, rows in blocks.items() if key[1] < 1 and rows.shape[1] > FEW_QUERIES}
     digests = {key: _digest(found[key[0]], rows) for key, rows in many.items()}
-    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), scores, digests)
+    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), ResultsTable.of_means(scores), digests)
 
 
 def _digest(found: Rankings, rows: np.ndarray) -> str:

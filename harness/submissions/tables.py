@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from harness import parquet
 from harness.metrics.ranking import CUTOFFS, TOP
+from harness.metrics.results_table import HEADLINE, CellKey, ResultsTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,24 +65,13 @@ class PerQuery:
     """Pages in each ranking."""
 
 
-class Scores(NamedTuple):
-    """NDCG@5 of each query, mean over trials; queries in the order of their names."""
-
-    queries: tuple[str, ...]
-    values: np.ndarray
-
-
-ScoresOf = Mapping[tuple[str, str, float], Scores]
-"""(data set, language, budget) -> what intervals are made of."""
-
-
-def scores_of(frame: pd.DataFrame) -> ScoresOf:
+def scores_of(frame: pd.DataFrame) -> ResultsTable:
     """From the rows of a table that is not checked, such as that of a run of one's own."""
     found = {}
     for key, rows in frame.groupby(["data_set", "language", "budget"]):
-        means = rows.groupby("query", sort=True)["ndcg@5"].mean()
-        found[key] = Scores(tuple(means.index), means.to_numpy())
-    return found
+        means = rows.groupby("query", sort=True)[HEADLINE].mean()
+        found[CellKey(*key)] = tuple(means.index), means.to_numpy()
+    return ResultsTable.of_means(found)
 
 
 def per_query_path(path: Path) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.files import file_checksum
+from harness.metrics.results_table import ResultsTable
 from harness.parquet import TableError
 from harness.submissions.benchmark import BenchmarkRecord, checked_benchmark, coverage
 from harness.submissions.checks import (
@@ -46,7 +47,7 @@ from harness.submissions.pins import (
 from harness.submissions.problems import Notes, Problem, SubmissionError, crash, printable
 from harness.submissions.schema import BenchmarkFacts, Submission
 from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
-from harness.submissions.tables import ScoresOf, kept_path, per_query_path, read_kept, read_per_query
+from harness.submissions.tables import kept_path, per_query_path, read_kept, read_per_query
 from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
@@ -62,7 +63,7 @@ class CheckedSubmission:
 
     path: Path
     submission: Submission
-    scores: ScoresOf | None
+    scores: ResultsTable | None
     """Of each query; None where figures are reported."""
     status: str
     """reported, unpinned, recomputed or reproduced; a preview of a run of one's own is self-reported."""

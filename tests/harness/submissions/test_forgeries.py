@@ -186,9 +186,9 @@ def test_a_full_model_that_differs_a_little_gains_nothing(spoiled: Spoiled, monk
             assert mine.ndcg == theirs.ndcg
     assert changed.scores is not None
     assert pinned.scores is not None
-    for key, scores in pinned.scores.items():
-        if key[2] == 1.0:
-            assert np.array_equal(changed.scores[key].values, scores.values)
+    for key in pinned.scores.queries:
+        if key.budget == 1.0:
+            assert np.array_equal(changed.scores.per_query(key), pinned.scores.per_query(key))
 
 
 def test_vectors_of_a_full_page_are_those_of_the_pinned_full_model(spoiled: Spoiled) -> None:

@@ -33,7 +33,10 @@ def shown(report: ValidationReport) -> list[tuple]:
 
 
 def values(entry: CheckedSubmission) -> dict[tuple, tuple]:
-    return {key: (scores.queries, scores.values.tolist()) for key, scores in (entry.scores or {}).items()}
+    table = entry.scores
+    return (
+        {} if table is None else {key: (names, table.per_query(key).tolist()) for key, names in table.queries.items()}
+    )
 
 
 @pytest.mark.slow

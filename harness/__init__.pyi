@@ -11,6 +11,15 @@ from harness.api import (
     evaluate as evaluate,
 )
 from harness.api import (
+    experiment as experiment,
+)
+from harness.api import (
+    import_pages as import_pages,
+)
+from harness.api import (
+    import_vectors as import_vectors,
+)
+from harness.api import (
     leaderboard as leaderboard,
 )
 from harness.api import (
@@ -33,6 +42,12 @@ from harness.api import (
 )
 from harness.api import (
     submit as submit,
+)
+from harness.api import (
+    validate as validate,
+)
+from harness.api import (
+    verify_backbone as verify_backbone,
 )
 
 __version__: str

@@ -21,16 +21,21 @@ if TYPE_CHECKING:
     from harness.calibration.window_files import SavedWindow
     from harness.evaluation.config import Config
     from harness.evaluation.plan import Plan
+    from harness.experiments.run import Done
+    from harness.importing.report import ImportReport
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
     from harness.submissions.submit import Submitted
+    from harness.submissions.validation import ValidationReport
+    from harness.verification.report import Check, VerificationReport
     from harness.why.output import Drawing
     from pruners import Pruner, Window
 
 __all__ = [
-    *("Results", "calibrate", "encode", "evaluate", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit"),
+    *("Results", "calibrate", "encode", "evaluate", "experiment", "import_pages", "import_vectors", "leaderboard"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit", "validate"),
+    "verify_backbone",
 ]
 
 Say = Callable[[str], None]
@@ -331,6 +336,109 @@ def leaderboard(
     found = gather(shown, folders)
     built = build(found, Path(out), base_url, progress or quiet, publish=publish, drawn=True)
     return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
+
+
+def experiment(
+    names: Sequence[str] | None = None,
+    *,
+    out: Path | str = "experiments",
+    store: Path | str | None = None,
+    workers: int | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+    say: Say | None = None,
+    **settings_: Any,
+) -> list[Done]:
+    """Run experiments of the SAP paper (None: all) into a folder; what was done comes back, with failures by name.
+
+    Settings are those of `harness experiment --help`: `backbone`, `benchmark`, `calibration`, `sizes=[100, 500]` ….
+    """
+    from harness.cache import default_root
+    from harness.experiments.registry import EXPERIMENTS, find
+    from harness.experiments.run import run_experiments
+    from harness.experiments.workbench import ExperimentSettings, Workbench
+    from harness.progress import quiet
+
+    chosen = list(EXPERIMENTS.values()) if names is None else [find(name) for name in names]
+    asked = ExperimentSettings(**{name: value for name, value in settings_.items() if value is not None})
+    root, cores = Path(store) if store else default_root(), workers or os.cpu_count() or 1
+    workbench = Workbench(asked, root, Path(out), cores, progress or quiet, say or _nobody)
+    return run_experiments(workbench, chosen, again=again)
+
+
+def import_pages(
+    sources: Sequence[Path | str],
+    out: Path | str,
+    *,
+    queries: str = "labels",
+    dpi: int = 144,
+    ocr: bool = False,
+    keep_contents_pages: bool = False,
+    min_words: int = 2,
+    pairs: int | None = None,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """PDFs or images as a benchmark in ViDoRe's layout, labelled by you or by their outlines (`queries="outline"`)."""
+    from harness.importing.from_labels import has_labels, import_labelled
+    from harness.importing.from_outline import OutlineSettings, import_outlines
+    from harness.importing.ocr import reader
+    from harness.progress import quiet
+    from pruners.core.errors import PruneBoardError
+
+    paths, bar = [Path(source) for source in sources], progress or quiet
+    if queries not in ("labels", "outline"):
+        raise PruneBoardError(f"--queries {queries!r} is unknown; write labels or outline")
+    if queries == "outline":
+        asked = OutlineSettings(dpi=dpi, min_words=min_words, keep_contents_pages=keep_contents_pages, pairs=pairs)
+        return import_outlines(paths, Path(out), asked, reader() if ocr else None, bar)
+    if len(paths) != 1 or not has_labels(paths[0]):
+        raise PruneBoardError(
+            f"{' '.join(map(str, paths))} is no folder with queries.jsonl and qrels.tsv; write these, "
+            "or let the PDFs ask: --queries outline"
+        )
+    return import_labelled(paths[0], Path(out), dpi, reader() if ocr else None, bar)
+
+
+def import_vectors(
+    pages: Path | str, queries: Path | str, out: Path | str, *, name: str, vectors: str = "float16", note: str = ""
+) -> Store:
+    """A store from vectors one already has; `backbone="store=FOLDER"` evaluates it."""
+    from harness.store.import_vectors import import_vectors as run
+
+    return run(Path(pages), Path(queries), Path(out), name=name, vector_dtype=vectors, note=note)
+
+
+def validate(
+    path: Path | str | None = None, *, against: Path | None = None, by: str | None = None, maintainer: bool = False
+) -> ValidationReport:
+    """Check a submission, a folder of them, or all of the project's own, as the leaderboard does."""
+    from harness.submissions import validation
+    from harness.submissions.folder import own_folder
+
+    target = Path(path) if path else own_folder("name a submission or a folder of submissions")
+    return validation.validate_below(target, against, validation.ChangeBy(by, maintainer))
+
+
+def verify_backbone(
+    name: str,
+    *,
+    task: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    max_visual_tokens: int | None = None,
+    store: Path | str | None = None,
+    progress: Progress | None = None,
+    say: Callable[[Check], None] | None = None,
+) -> VerificationReport:
+    """Check that a backbone is what it says, before a long run. `say` is told each check as it is done."""
+    from harness.backbones.contract import Options
+    from harness.cache import default_root
+    from harness.progress import quiet
+    from harness.verification.verify import verify
+
+    options = Options(device=device, dtype=dtype, max_visual_tokens=max_visual_tokens)
+    root, told = Path(store) if store else default_root(), say or (lambda check: None)
+    return verify(name, options, task=task, stores=root, progress=progress or quiet, say=told)
 
 
 def _chosen(pruners: Sequence[Any]) -> tuple[list[str], list[Pruner]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,8 +56,6 @@ def experiment(
 
     `join FOLDER FOLDER …` makes the tables and figures of several backbones from the folders of each.
     """
-    from harness.experiments.registry import EXPERIMENTS, find
-
     if listing or name is None:
         show_list(as_json)
         return
@@ -69,7 +67,6 @@ def experiment(
     if folders:
         raise PruneBoardError(f"only `harness experiment join` takes folders, and {name} is given {len(folders)}")
     out = out or Path("experiments")
-    chosen = list(EXPERIMENTS.values()) if name == "all" else [find(name)]
     given: dict[str, Any] = {
         "backbone": backbone,
         "benchmark": benchmark,
@@ -90,24 +87,24 @@ def experiment(
         "dtype": dtype,
         "max_visual_tokens": max_visual_tokens,
     }
-    from harness.encode import default_root
-    from harness.experiments.run import run_experiments
-    from harness.experiments.workbench import ExperimentSettings, Workbench
+    import harness
+    from harness.experiments.workbench import ExperimentSettings
     from harness.progress import display
     from harness.progress import quiet as no_bar
 
     settings = ExperimentSettings(**{key: value for key, value in given.items() if value is not None})
-    cores = workers or os.cpu_count() or 1
     hush = quiet or as_json
-    said = (lambda text: None) if hush else (lambda text: people.print(escape(text), soft_wrap=True))
-    if hush:
-        done = run_experiments(
-            Workbench(settings, store or default_root(), out, cores, no_bar, said), chosen, again=again
+    with nullcontext(no_bar) if hush else display() as progress:
+        done = harness.experiment(
+            None if name == "all" else [name],
+            out=out,
+            store=store,
+            workers=workers,
+            again=again,
+            progress=progress,
+            say=None if hush else lambda text: people.print(escape(text), soft_wrap=True),
+            **given,
         )
-    else:
-        with display() as progress:
-            workbench = Workbench(settings, store or default_root(), out, cores, progress, said)
-            done = run_experiments(workbench, chosen, again=again)
     _report(done, settings, as_json)
     if any(item.failure for item in done):
         raise typer.Exit(1)

@@ -35,27 +35,22 @@ def import_pages(
 
     Bad rows of labels are told all at once. Whatever goes wrong, no half-written folder remains.
     """
-    from harness.importing.from_labels import has_labels, import_labelled
-    from harness.importing.from_outline import OutlineSettings, import_outlines
-    from harness.importing.ocr import reader
+    import harness
     from harness.importing.problems import ImportProblemsError
     from harness.progress import bar, quiet
-    from pruners.core.errors import PruneBoardError
 
-    settings = OutlineSettings(dpi=dpi, min_words=min_words, keep_contents_pages=keep_contents_pages, pairs=pairs)
-    progress = quiet if as_json else bar
-    if queries not in ("labels", "outline"):
-        raise PruneBoardError(f"--queries {queries!r} is unknown; write labels or outline")
     try:
-        if queries == "outline":
-            report = import_outlines(sources, out, settings, reader() if ocr else None, progress)
-        else:
-            if len(sources) != 1 or not has_labels(sources[0]):
-                raise PruneBoardError(
-                    f"{' '.join(map(str, sources))} is no folder with queries.jsonl and qrels.tsv; write these, "
-                    "or let the PDFs ask: --queries outline"
-                )
-            report = import_labelled(sources[0], out, dpi, reader() if ocr else None, progress)
+        report = harness.import_pages(
+            sources,
+            out,
+            queries=queries,
+            dpi=dpi,
+            ocr=ocr,
+            keep_contents_pages=keep_contents_pages,
+            min_words=min_words,
+            pairs=pairs,
+            progress=quiet if as_json else bar,
+        )
     except ImportProblemsError as error:
         if as_json:
             print(json.dumps({"problems": [vars(problem) for problem in error.problems]}, indent=1))

@@ -20,9 +20,9 @@ def import_vectors(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Make a store from page and query vectors, without any model. Methods that need other signals are refused."""
-    from harness.store.import_vectors import import_vectors as run
+    import harness
 
-    store = run(pages, queries, out, name=name, vector_dtype=vectors, note=note)
+    store = harness.import_vectors(pages, queries, out, name=name, vectors=vectors, note=note)
     tokens = sum(shard.vectors for shard in store.manifest.shards.values())
     row = {
         "store": str(store.folder),

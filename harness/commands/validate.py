@@ -27,24 +27,11 @@ def validate(
     """
     import json
 
-    from harness.submissions import validation
-    from harness.submissions.folder import find_root, find_submissions, own_folder
-    from pruners.core.errors import PruneBoardError
+    import harness
 
-    target = path or own_folder("name a submission or a folder of submissions")
-    if not target.exists():
-        raise PruneBoardError(f"there is no {target}; name a submission or a folder of submissions")
-    root = find_root(target)
-    files = None
-    if target.resolve() != root:
-        files = [target] if target.is_file() else [p for p in find_submissions(root) if _below(p, target)]
-        if not files:
-            raise PruneBoardError(f"{target} has no submissions in it")
-    if against is not None and files is not None:
-        raise PruneBoardError("--against compares whole folders of submissions: name the folder, not a part of it")
-    report = validation.validate(root, files, against, validation.ChangeBy(by, maintainer))
+    report = harness.validate(path, against=against, by=by, maintainer=maintainer)
     problems = [
-        {**problem.as_dict(), "file": _short(problem.file, root)}
+        {**problem.as_dict(), "file": _short(problem.file, report.root)}
         for problem in sorted(report.problems, key=lambda p: (p.level, str(p.file)))
     ]
     statuses: dict[str, int] = {}
@@ -67,10 +54,6 @@ def validate(
         people.print(said, soft_wrap=True, markup=False)
     if failed:
         raise typer.Exit(1)
-
-
-def _below(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _short(path: Path, root: Path) -> str:

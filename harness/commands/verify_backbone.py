@@ -30,18 +30,18 @@ def verify_backbone(
     Prints a report that can be pasted into an issue, and keeps it. Offline it does all that needs no data. Exit
     status 1 if a check fails.
     """
-    from harness.backbones.contract import Options
-    from harness.encode import default_root
+    import harness
     from harness.progress import bar
     from harness.verification import report as reports
-    from harness.verification.verify import verify
 
     colours = {reports.PASSED: "green", reports.FAILED: "bold red", reports.NOT_DONE: "yellow"}
-    report = verify(
+    report = harness.verify_backbone(
         backbone,
-        Options(device=device, dtype=dtype, max_visual_tokens=max_visual_tokens),
         task=task,
-        stores=store or default_root(),
+        device=device,
+        dtype=dtype,
+        max_visual_tokens=max_visual_tokens,
+        store=store,
         progress=bar,
         say=lambda c: people.print(
             f"[{colours[c.verdict]}]{c.verdict}[/] {c.name}: {escape(c.detail)}", soft_wrap=True

@@ -31,6 +31,7 @@ from harness.submissions.folder import (
     ChangeBy,
     check_history,
     check_tree,
+    find_root,
     find_submissions,
     read_submission,
     unsafe,
@@ -96,6 +97,8 @@ class ValidationReport:
     files: int
     benchmarks: Mapping[str, BenchmarkFacts] = field(default_factory=dict)
     """Those that can be used."""
+    root: Path = Path()
+    """The folder of submissions."""
 
     @property
     def passed(self) -> bool:
@@ -163,7 +166,22 @@ def validate(
     ]
     entries = [entry for entry in checking.entries if files is None or entry.path.resolve() in shown]
     usable = {name: record.facts for name, record in checking.records.items() if record is not None}
-    return ValidationReport(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted), usable)
+    return ValidationReport(tuple(_with_warnings(entries, checking.notes)), tuple(problems), len(wanted), usable, root)
+
+
+def validate_below(target: Path, base: Path | None, change: ChangeBy) -> ValidationReport:
+    """Check a submission, or those in a folder that is a folder of submissions or lies in one."""
+    if not target.exists():
+        raise PruneBoardError(f"there is no {target}; name a submission or a folder of submissions")
+    root, files = find_root(target), None
+    if target.resolve() != root:
+        inside = [path for path in find_submissions(root) if path.resolve().is_relative_to(target.resolve())]
+        files = [target] if target.is_file() else inside
+        if not files:
+            raise PruneBoardError(f"{target} has no submissions in it")
+    if base is not None and files is not None:
+        raise PruneBoardError("--against compares whole folders of submissions: name the folder, not a part of it")
+    return validate(root, files, base, change)
 
 
 def _context(files: Sequence[Path]) -> list[Path]:

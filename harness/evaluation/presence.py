@@ -50,6 +50,13 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
+def hub_is_off() -> bool:
+    """Whether the user told the hub's libraries to stay offline."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE") == "1")
+
+
 def find_backbone(config: Config) -> tuple[Backbone | None, str]:
     """The backbone, or None and the name of the checkpoint that must be fetched. Its weights are not loaded."""
     with offline():
@@ -113,9 +120,8 @@ def absent(config: Config, methods: Sequence[Method]) -> list[str]:
 
 def require_reachable(missing: Sequence[str]) -> None:
     """Whoever works offline is told of everything that is missing at once, before any work."""
-    from huggingface_hub import constants
 
-    if missing and (constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE") == "1"):
+    if missing and hub_is_off():
         raise PruneBoardError(
             f"not on this machine, and the hub is switched off (HF_HUB_OFFLINE): {'; '.join(missing)}. Fetch them "
             "where there is a network (`hf download`), or switch it on"
@@ -126,4 +132,6 @@ def _task(name: str) -> DataNeed:
     facts = known()["tasks"][name]
     pages = [counts["pages"] for counts in facts["subsets"].values()]
     queries = sum(counts["queries"] for counts in facts["subsets"].values())
-    return DataNeed(name, cached(name) == "yes", pages[0] if facts["shared_corpus"] else sum(pages), queries)
+    found = cached(name)
+    here = found == "yes" or (found != "no" and hub_is_off())  # offline another revision is read, which is then said
+    return DataNeed(name, here, pages[0] if facts["shared_corpus"] else sum(pages), queries)

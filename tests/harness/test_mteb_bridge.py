@@ -207,7 +207,7 @@ def test_files_are_mteb_s_own_and_mteb_reads_them_back(scored, tmp_path):
         *((text, ratio, None) for text, ratio in kept.items()),
     }  # a diagnostic is no retriever
     result = mteb.TaskResult.from_disk(experiments["sap(layers=1-2)", 0.1, None])
-    frame = scored["v2"].evaluator.method(next(m for m in chosen if m.text == "sap"), BUDGETS, scored["v2"].scores)
+    frame = scored["v2"].evaluator.method(next(m for m in chosen if m.text == "sap"), scored["v2"].tally)
     ours = frame.per_query[frame.per_query["budget"] == 0.1].groupby("language")["ndcg@5"].mean()
     assert result.get_score() == pytest.approx(ours.mean(), abs=1e-5)
     assert {row["hf_subset"] for row in result.scores["test"]} == set(LANGUAGES)

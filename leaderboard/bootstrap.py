@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.metrics.results_table import CellKey, ResultsTable, compare_tables
-from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, tie_groups
+from harness.metrics.results_table import CellKey, ResultsTable
+from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare_tables, tie_groups
 from harness.submissions.validation import CheckedSubmission
 from leaderboard.headline import weights
 from leaderboard.rows import FULL

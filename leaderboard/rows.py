@@ -1,4 +1,4 @@
-"""A submission at a budget as one row: averages over data sets, taken in the one order that `aggregate` knows.
+"""A submission at a budget as one row: averages over data sets, taken in the one order that `results_table` has.
 
 Nothing here is stored in a submission: rows are derived whenever the site is built. A row that lacks a data set or a
 language has no averages at all, because a mean over fewer data sets is a figure of another benchmark.
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from harness.metrics.aggregate import benchmark_mean, data_set_mean, retention
+from harness.metrics.results_table import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
 from harness.submissions.schema import BenchmarkFacts, Cell, Track
 from harness.submissions.validation import CheckedSubmission

@@ -34,7 +34,6 @@ FIGURES = re.compile(r"ndcg|retention")
 BESIDE = {
     "harness.calibration.window": "learns which layers to read",
     "harness.evaluation.summary": "the terminal's table",
-    "harness.metrics.results_table": "the terminal's table",
     "harness.submissions.comparisons": "a check beside other submissions",
     "harness.workers": "carries it from process to process",
     "leaderboard.answers": "the front page",

@@ -9,9 +9,8 @@ import numpy as np
 
 from harness.evaluation.methods import FULL
 from harness.evaluation.run_folder import RunFolder
-from harness.metrics.aggregate import benchmark_mean
-from harness.metrics.results_table import ResultsTable, compare_tables
-from harness.metrics.uncertainty import Comparison, Interval, tie_groups
+from harness.metrics.results_table import ResultsTable, benchmark_mean
+from harness.metrics.uncertainty import Comparison, Interval, compare_tables, tie_groups
 from pruners.core.budget import drifted
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.run_folder import RunFolder
-from harness.metrics.aggregate import benchmark_retention, retention
 from harness.metrics.ranking import CUTOFFS
-from harness.metrics.results_table import ResultsTable
+from harness.metrics.results_table import ResultsTable, benchmark_retention, retention
 from pruners.core.errors import PruneBoardError
 
 NDCG = tuple(f"ndcg@{k}" for k in CUTOFFS)

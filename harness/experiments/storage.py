@@ -24,8 +24,8 @@ from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.union import Union, union
 from harness.experiments.workbench import Workbench
-from harness.metrics.aggregate import retention
 from harness.metrics.ranking import Evaluator
+from harness.metrics.results_table import retention
 from harness.scoring.queries import tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS

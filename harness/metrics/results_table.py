@@ -1,18 +1,20 @@
-"""Per-query results as one table, and the means that are taken of it; `aggregate.py` has the order of averages.
+"""Per-query results as one table, and the order in which averages are taken of it.
 
 A run's results, an experiment's cells, a submission's rows and the leaderboard's intervals are all read from here.
+
+A data set's figure is the mean of its languages' figures, a benchmark's the mean of its data sets' (MTEB's order).
+Retention is 100 · pruned / full of each data set, then the mean of these ratios: never the ratio of means. With this
+order the SAP paper's 504 per-data-set cells give all of its 72 printed averages within 0.02.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from harness.metrics.aggregate import data_set_mean
-from harness.metrics.uncertainty import Comparison, compare
+import numpy.typing as npt
 
 HEADLINE = "ndcg@5"
 WHOLE = 1.0
@@ -76,26 +78,44 @@ class ResultsTable:
         return float(data_set_mean([self.measures[cell][measure].mean() for cell in cells]))
 
 
-def compare_tables(
-    tables: Sequence[tuple[ResultsTable, float | None]], full: ResultsTable, data_sets: Sequence[str], **options: Any
-) -> Comparison:
-    """Bootstrap tables, each at a budget, on the same queries. No budget: each data set's only one.
-
-    `full` is a table that has the full model, at a budget of 1.
-    """
-
-    def stratum(data_set: str, language: str) -> np.ndarray:
-        """`[tables + 1, queries]`, the full model last."""
-        rows = []
-        for table, budget in (*tables, (full, WHOLE)):
-            at = table.budgets(data_set)[0] if budget is None else budget
-            rows.append(table.per_query(CellKey(data_set, language, at)))
-        return np.vstack(rows)
-
-    return compare([[stratum(name, language) for language in full.languages(name)] for name in data_sets], **options)
-
-
 def _names(table: Any) -> list[str]:
     """Columns of an arrow table or of a mapping; rankings, which are lists, are no measure."""
     names = getattr(table, "column_names", None) or list(table)
     return [name for name in names if not name.startswith("top_")]
+
+
+def data_set_mean(languages: Sequence[npt.ArrayLike]) -> np.ndarray:
+    """A data set's figure from the figures of its languages (one if it has none)."""
+    return _mean(languages)
+
+
+def benchmark_mean(data_sets: Sequence[npt.ArrayLike]) -> np.ndarray:
+    """A benchmark's figure from its data sets', every data set counting once, whatever its size."""
+    return _mean(data_sets)
+
+
+def retention(pruned: npt.ArrayLike, full: npt.ArrayLike) -> np.ndarray:
+    """Percent of the full model's figure on one data set; NaN where the full model finds nothing."""
+    above, below = np.broadcast_arrays(np.asarray(pruned, float), np.asarray(full, float))
+    ratio = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    ratio *= 100
+    return ratio
+
+
+def benchmark_retention(pruned: Sequence[npt.ArrayLike], full: Sequence[npt.ArrayLike]) -> np.ndarray:
+    """Retention on a benchmark, from one pruned and one full figure a data set."""
+    return _mean(retention(p, f) for p, f in zip(pruned, full, strict=True))
+
+
+def _mean(figures: Iterable[npt.ArrayLike]) -> np.ndarray:
+    """Tables of bootstrap replicates are added one by one: to stack them would take longer than to add them."""
+    arrays = (np.asarray(figure, float) for figure in figures)
+    first = next(arrays)
+    if first.ndim < 2:
+        return np.mean([first, *arrays], axis=0)
+    total, count = first.copy(), 1
+    for array in arrays:
+        total += array
+        count += 1
+    total /= count
+    return total

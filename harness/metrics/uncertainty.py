@@ -1,20 +1,28 @@
 """How sure one can be: a paired bootstrap over queries, stratified by data set and language.
 
 Every method is evaluated on the same resampled queries, so that differences between methods are much sharper than the
-methods' own intervals. Queries are drawn with replacement within each language of each data set. `aggregate.py` says in
-which order averages are taken.
+methods' own intervals. Queries are drawn with replacement within each language of each data set. `results_table.py` has
+the order in which averages are taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from harness.metrics.aggregate import benchmark_mean, benchmark_retention, data_set_mean
+from harness.metrics.results_table import (
+    WHOLE,
+    CellKey,
+    ResultsTable,
+    benchmark_mean,
+    benchmark_retention,
+    data_set_mean,
+)
 
 RESAMPLES = 10_000
 SEED = 42
@@ -77,6 +85,25 @@ def compare(data_sets: Sequence[Sequence[np.ndarray]], *, resamples: int = RESAM
             means = [data_set_mean([_resampled_means(rng, v, size) for v in subsets]) for subsets in data_sets]
             ndcg_replicates[rows], retention_replicates[rows] = _figures(means)
     return Comparison(ndcg[0], ndcg_replicates, retention[0], retention_replicates)
+
+
+def compare_tables(
+    tables: Sequence[tuple[ResultsTable, float | None]], full: ResultsTable, data_sets: Sequence[str], **options: Any
+) -> Comparison:
+    """Bootstrap tables, each at a budget, on the same queries. No budget: each data set's only one.
+
+    `full` is a table that has the full model, at a budget of 1.
+    """
+
+    def stratum(data_set: str, language: str) -> np.ndarray:
+        """`[tables + 1, queries]`, the full model last."""
+        rows = []
+        for table, budget in (*tables, (full, WHOLE)):
+            at = table.budgets(data_set)[0] if budget is None else budget
+            rows.append(table.per_query(CellKey(data_set, language, at)))
+        return np.vstack(rows)
+
+    return compare([[stratum(name, language) for language in full.languages(name)] for name in data_sets], **options)
 
 
 def tie_groups(comparison: Comparison, cells: Sequence[int]) -> list[int]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from harness.metrics.aggregate import benchmark_mean, data_set_mean
+from harness.metrics.results_table import benchmark_mean, data_set_mean
 from harness.submissions.benchmark import BenchmarkRecord, coverage, missing
 from harness.submissions.folder import submission_path
 from harness.submissions.mteb_figures import MODELS, mteb_table

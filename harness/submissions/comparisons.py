@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.metrics.aggregate import benchmark_mean, data_set_mean
-from harness.metrics.results_table import ResultsTable
+from harness.metrics.results_table import ResultsTable, benchmark_mean, data_set_mean
 from harness.metrics.uncertainty import compare
 from harness.submissions.benchmark import BenchmarkRecord, coverage
 from harness.submissions.problems import Notes, printable

@@ -17,8 +17,8 @@ from harness.encode import encode
 from harness.evaluation.config import Config, Profile
 from harness.evaluation.scores import Job, load_queries
 from harness.evaluation.tally import tally
-from harness.metrics.aggregate import data_set_mean
 from harness.metrics.ranking import Evaluator
+from harness.metrics.results_table import data_set_mean
 from harness.progress import Advance, Progress
 from harness.store.reader import Store
 from harness.submissions.checks import MANY_QUERIES, TOLERANCE_FEW, TOLERANCE_MANY

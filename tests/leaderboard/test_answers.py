@@ -116,7 +116,7 @@ def test_the_queries_most_lost_by_hand() -> None:
     table = {}
     for s, (name, language, queries) in enumerate(scores.strata):
         for q, query in enumerate(queries):
-            table[name, language, query] = scores.values[0.1][s][q] - scores.values[FULL][s][q]
+            table[name, language, query] = scores.per_query(s, 0.1)[q] - scores.per_query(s, FULL)[q]
     here = {key: value for key, value in table.items() if key[0] == "minidocs-v2/briefs"}
     assert count == len(here) == 40
     assert worse == sum(value < 0 for value in here.values()) > 3

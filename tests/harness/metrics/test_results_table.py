@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from harness.metrics.aggregate import benchmark_mean
-from harness.metrics.results_table import CellKey, ResultsTable, compare_tables
-from harness.metrics.uncertainty import compare
+from harness.metrics.results_table import CellKey, ResultsTable, benchmark_mean
+from harness.metrics.uncertainty import compare, compare_tables
 
 # Two languages with 2 and 1 queries, budgets 0.2 before 0.1, two trials.
 ROWS = [

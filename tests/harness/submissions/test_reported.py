@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import paper
-from harness.metrics.aggregate import benchmark_mean
+from harness.metrics.results_table import benchmark_mean
 from harness.submissions.benchmark import read_benchmark
 from harness.submissions.checks import check_cells, compare_with_mteb
 from harness.submissions.folder import FOLDER

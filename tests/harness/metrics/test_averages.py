@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.metrics.aggregate import benchmark_mean, benchmark_retention, data_set_mean, retention
+from harness.metrics.results_table import benchmark_mean, benchmark_retention, data_set_mean, retention
 
 PAPER = json.loads((Path(harness.__file__).parent / "paper/sap_paper.json").read_text(encoding="utf-8"))
 

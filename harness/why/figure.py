@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +34,12 @@ def picture(view: PageView, kind: str, words: bool = True) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from harness.drawing.figures import STYLE
+    from harness.drawing.figures import STYLE, saved
 
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
         figure = Figure(layout="constrained")
         draw(figure, view, words)
-        data = io.BytesIO()
-        bare = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(data, format=kind, dpi=150, metadata=bare)
-    return data.getvalue()
+        return saved(figure, kind)
 
 
 def draw(figure: Figure, view: PageView, tell: bool = True) -> None:

@@ -49,6 +49,8 @@ def test_memory_that_can_be_had_is_what_the_kernel_says():
 
 
 def test_a_device_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.version, "cuda", None)
     with pytest.raises(PruneBoardError, match=r"no device 'cuda' here: torch .* is a build for the CPU"):
         base.choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

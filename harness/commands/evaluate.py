@@ -164,14 +164,14 @@ def _show(settings: Config, rows: list[dict]) -> None:
         f"({settings.profile}) and {full['bytes_per_page'] / 1000:.1f} KB a page"
     )
     shown = table_rows(rows)
-    native = [row for row in shown if "partner of" in row]
+    partnered = [row for row in shown if "partner of" in row]
     for budget in settings.budgets:
         table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")
         for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
             name = heading == "method"  # long ones go on in the next line: what tells two apart must be seen
             table.add_column(heading, justify="left" if name else "right", no_wrap=not name, overflow="fold")
         table.columns[1].min_width = NAME_WIDTH
-        for row in (row for row in shown[1:] if row["budget"] == budget and row not in native):
+        for row in (row for row in shown[1:] if row["budget"] == budget and row not in partnered):
             table.add_row(
                 str(row["rank"] or "–"),
                 escape(row["method"]),
@@ -185,7 +185,7 @@ def _show(settings: Config, rows: list[dict]) -> None:
             )
         output.print(table)
         output.print()
-    _show_native(native)
+    _show_partners(partnered)
     output.print(
         "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
         "vectors. KB, ms: index size and CPU time of pruning a page. Equal ranks: the 95 % interval of the difference "
@@ -193,22 +193,22 @@ def _show(settings: Config, rows: list[dict]) -> None:
     )
 
 
-def _show_native(rows: list[dict]) -> None:
-    """Methods at their native threshold, each above the fixed-ratio methods at the same realised ratio."""
+def _show_partners(rows: list[dict]) -> None:
+    """Methods with a threshold of their own, each above the fixed-ratio methods at the same realised ratio."""
     if not rows:
         return
-    title = "native thresholds, and fixed-ratio partners at the same realised ratio on every data set"
+    title = "thresholds of their own, and fixed-ratio partners at the same realised ratio on every data set"
     output.print(f"[bold]{title}[/]")
     columns = {
         "method": "method",
         "kept": "kept",
         "ndcg": "NDCG@5",
         "retention": "retention \\[95 %]",
-        "gap": "native minus it",
+        "gap": "minus it",
     }
     shown = []
     for row in rows:
-        gap = "{native minus it:+.1f} [{gap low:+.1f}, {gap high:+.1f}]"
+        gap = "{minus it:+.1f} [{gap low:+.1f}, {gap high:+.1f}]"
         shown.append(
             {
                 "method": row["method"],

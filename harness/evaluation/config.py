@@ -31,7 +31,7 @@ class Config:
     pruners: tuple[str, ...] = ()
     """Text forms; none: every built-in method."""
     partners: tuple[str, ...] = ()
-    """Fixed-ratio methods evaluated at the ratio that native ones (`docpruner(z=0)`) keep; none: the scorer of each."""
+    """Fixed-ratio methods evaluated at the ratio that `docpruner(z=0)` keeps; none: the scorer of each."""
     budgets: tuple[float, ...] = STANDARD
     trials: int | None = None
     """Seeds of stochastic methods; None: as many as each method says."""

@@ -53,16 +53,16 @@ def measuring() -> dict[str, str]:
 
 def describe_method(method: Method, methods: Sequence[Method], packages: Mapping[str, str]) -> dict[str, str]:
     """What makes a method's results, on whatever store. `packages` names what brings each method, with its version."""
-    # a partner is evaluated at the ratio that its native method keeps, so it is made of that too
-    natives = [other.pruner for other in methods if other.text == method.partner_of]
-    parts = [part for pruner in (method.pruner, *natives) for part in all_parts(pruner)]
+    # a partner is evaluated at the ratio that another method keeps, so it is made of that too
+    leading = [other.pruner for other in methods if other.text == method.partner_of]
+    parts = [part for pruner in (method.pruner, *leading) for part in all_parts(pruner)]
     codes = sorted({code for part in parts for code in _codes(type(part))})
     brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in", OWN})
     return {
         **measuring(),
         "code": _hash(" ".join([*codes, *brought])),
         "composition": _composition(method.pruner),
-        "learned": _hash(repr([_state(pruner) for pruner in (method.pruner, *natives)])),
+        "learned": _hash(repr([_state(pruner) for pruner in (method.pruner, *leading)])),
     }
 
 

@@ -1,4 +1,4 @@
-"""Native thresholds: an adaptive method given its λ (`docpruner(z=0.5)`) keeps what it keeps, whatever the budget.
+"""A threshold of its own: an adaptive method given its λ (`docpruner(z=0.5)`) keeps what it keeps at any budget.
 
 Such a method has one cell, at the ratio it really kept. To say anything about it, a fixed-ratio partner is evaluated
 beside it at that same ratio, data set by data set (SAP paper, App. "Baseline Implementation Details").
@@ -15,11 +15,11 @@ from harness.store.reader import Store
 from pruners import Merged, Subset, prune
 from pruners.core.errors import PruneBoardError, PrunerError
 
-ANY_BUDGET = (1.0,)  # a native method is asked once, and does not listen
+ANY_BUDGET = (1.0,)  # such a method is asked once, and does not listen
 
 
 def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int | None) -> list[Method]:
-    """Methods with native ones marked, each followed by its partners: those named, or the one it names itself."""
+    """Methods with such ones marked, each followed by its partners: those named, or the one it names itself."""
     found: list[Method] = []
     for method in methods:
         if not method.pruner.own_threshold:
@@ -33,7 +33,7 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
             found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))
     if partners and len(found) == len(methods):
         raise PruneBoardError(
-            "--partner belongs to methods with a native threshold, such as docpruner(z=0); none was asked for"
+            "--partner belongs to methods with a threshold of their own, such as docpruner(z=0); none was asked for"
         )
     return found
 
@@ -41,17 +41,17 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
 def at_realised_ratio(
     missing: Sequence[Method], methods: Sequence[Method], store: Store, seed: int, data_set: str, progress: Progress
 ) -> tuple[list[Method], dict[str, str]]:
-    """The `missing` of a data set's methods, partners bound to the ratio that their native method keeps there.
+    """The `missing` of a data set's methods, partners bound to the ratio that their method keeps there.
 
-    Partners whose native method fails have no ratio to be evaluated at: they come back as failures.
+    Partners whose method fails have no ratio to be evaluated at: they come back as failures.
     """
-    natives = [m for m in methods if any(partner.partner_of == m.text for partner in missing)]
-    kept, vectors = dict.fromkeys((m.text for m in natives), 0), 0
-    if natives:
-        with progress(f"{data_set}: native ratios", total=len(store), done=0) as advance:
+    leading = [m for m in methods if any(partner.partner_of == m.text for partner in missing)]
+    kept, vectors = dict.fromkeys((m.text for m in leading), 0), 0
+    if leading:
+        with progress(f"{data_set}: ratios kept", total=len(store), done=0) as advance:
             for page in store.pages():
                 vectors += len(page)
-                for method in [m for m in natives if m.text in kept]:
+                for method in [m for m in leading if m.text in kept]:
                     try:
                         kept[method.text] += _count(prune(method.pruner, page, ANY_BUDGET, seed=seed))
                     except PrunerError:  # scoring meets the same page, and reports it

@@ -120,7 +120,6 @@ def absent(config: Config, methods: Sequence[Method]) -> list[str]:
 
 def require_reachable(missing: Sequence[str]) -> None:
     """Whoever works offline is told of everything that is missing at once, before any work."""
-
     if missing and hub_is_off():
         raise PruneBoardError(
             f"not on this machine, and the hub is switched off (HF_HUB_OFFLINE): {'; '.join(missing)}. Fetch them "

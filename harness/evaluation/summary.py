@@ -36,7 +36,7 @@ def summarise(
 ) -> list[dict]:
     """One row for each method and budget that every data set has, best first within a budget; the full model first.
 
-    Diagnostics are listed unranked. Native methods and their partners come last, each partner below its own.
+    Diagnostics are listed unranked. Methods with a threshold of their own come last, each above its partners.
     """
     complete = [m for m in methods if all(run.has(data_set, m.slug) for data_set in data_sets)]
     full = run.read_table(data_sets, FULL)
@@ -64,7 +64,7 @@ def summarise(
     for method in [m for m in complete if _alone(m)]:
         gap = comparison.difference(at[method.partner_of], at[method.text]) if method.partner_of in at else None
         own = {"own_threshold": method.own_threshold, "partner_of": method.partner_of}
-        rows.append({**row(at[method.text]), **own, "native_minus_partner": gap and [gap.value, gap.low, gap.high]})
+        rows.append({**row(at[method.text]), **own, "minus_partner": gap and [gap.value, gap.low, gap.high]})
     return rows
 
 

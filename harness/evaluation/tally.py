@@ -131,7 +131,7 @@ class Tally:
 
     def ranks(self, cells: np.ndarray) -> np.ndarray:
         """Of the judged pages, `[*cells, pairs]`."""
-        return self.counts.ranks(self.evaluate.judged, DEPTH)[cells]
+        return self.counts.ranks(self.evaluate.judged, DEPTH, cells)
 
     def best(self, cells: np.ndarray) -> np.ndarray:
         """The best pages of each query, `[*cells, queries, 10]`."""

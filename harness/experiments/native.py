@@ -41,7 +41,7 @@ def docpruner_native(workbench: Workbench) -> Outcome:
         for (z, clip), text in methods.items():
             own, partner = found[group, text], found[group, f"sap @ {text}"]
             beside = matched.average(group, MATCHED[clip], budgets[group, text])
-            gap = partner["native_minus_partner"]
+            gap = partner["minus_partner"]
             row = {
                 "benchmark": group,
                 "operating_point": "native",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -76,11 +77,13 @@ class RankCounts:
         np.add(self.before, other.before, out=self.before)
         _merge_best(self.best, self.heights, other.best, other.heights)
 
-    def ranks(self, judged: JudgedPairs, depth: int) -> np.ndarray:
-        """The rank `[cells, pairs]` of each judged page, 1 the best; 0 where `depth` pages have a higher score, and for
-        a page that is not in the corpus.
+    def ranks(self, judged: JudgedPairs, depth: int, cells: Any = ...) -> np.ndarray:
+        """The rank `[*cells, pairs]` of each judged page, 1 the best.
+
+        0 where `depth` pages have a higher score, and for a page that is not in the corpus.
         """
-        return np.where((self.higher < depth) & (judged.pages >= 0), self.higher + self.before + 1, 0)
+        higher, before = self.higher[cells], self.before[cells]
+        return np.where((higher < depth) & (judged.pages >= 0), higher + before + 1, 0)
 
 
 @numba.njit(cache=True)

@@ -63,8 +63,8 @@ def write_results(
 
 
 def _cells(methods: Sequence[Method], scores: Sequence[ScoreMatrices], config: Config) -> Iterator[Cell]:
-    """Everything mteb is to score. Diagnostics are no retrievers; native methods and their partners stand at the ratio
-    that was really kept.
+    """Everything mteb is to score. Diagnostics are no retrievers; methods with a threshold of their own, and their
+    partners, stand at the ratio that was really kept.
     """
     yield [s.full for s in scores], experiment(config, None, 1.0)
     for method in methods:

@@ -81,10 +81,10 @@ class Results:
         """What the terminal shows: a row for each method and budget, the best first; the full model before them."""
         import pandas as pd
 
-        from harness.runs.table import COLUMNS, NATIVE, table_rows
+        from harness.runs.table import COLUMNS, PARTNER, table_rows
 
         rows = table_rows(self.rows)
-        names = [*COLUMNS, *(NATIVE if any("partner of" in row for row in rows) else ())]
+        names = [*COLUMNS, *(PARTNER if any("partner of" in row for row in rows) else ())]
         return pd.DataFrame(rows, columns=names).astype({"rank": "Int64"})
 
     @cached_property

@@ -10,7 +10,7 @@ from harness.drawing import latex
 COLUMNS = ("budget", "rank", "method", "NDCG@5", "retention", "low", "high", "SR", "kept", "KB", "ms", "missed")
 """Retention in % of the full model's with its 95 % interval; kept in % of vectors; KB and ms a page; `missed`: an
 adaptive method missed its budget."""
-NATIVE = ("partner of", "native minus it", "gap low", "gap high")
+PARTNER = ("partner of", "minus it", "gap low", "gap high")
 """Only where a method has a threshold of its own: the difference in retention to a partner at the same ratio."""
 
 
@@ -26,8 +26,8 @@ def table_rows(rows: Sequence[dict]) -> list[dict[str, Any]]:
         )
         found = dict(zip(COLUMNS, values, strict=True))
         if "own_threshold" in row:
-            gap = row["native_minus_partner"] or (None, None, None)
-            found |= dict(zip(NATIVE, (row["partner_of"], *gap), strict=True))
+            gap = row["minus_partner"] or (None, None, None)
+            found |= dict(zip(PARTNER, (row["partner_of"], *gap), strict=True))
         shown.append(found)
     return shown
 

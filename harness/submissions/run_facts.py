@@ -49,7 +49,7 @@ class FinishedRun:
 
     @property
     def submittable(self) -> tuple[str, ...]:
-        """Methods at the run's budgets. Native thresholds and their partners have a budget for each data set."""
+        """Methods at the run's budgets. Thresholds of their own and their partners have a budget for each data set."""
         return tuple(
             text for text, facts in self.methods.items() if not (facts.get("own_threshold") or facts.get("partner_of"))
         )

@@ -131,7 +131,7 @@ def new_submissions(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubm
     if unknown := [text for text in chosen if text not in possible]:
         reason = f"; it has {', '.join(possible)}"
         if unknown[0] in run.methods:
-            reason = " with budgets of its own choosing: a native threshold keeps another ratio on every data set"
+            reason = " with budgets of its own choosing: a threshold of its own keeps another ratio on every data set"
         raise PruneBoardError(f"the run has no method {unknown[0]!r}{reason}")
     benchmark = run.benchmark()
     full = {data_set: run.files.read_result(data_set, FULL) for data_set in run.stores}

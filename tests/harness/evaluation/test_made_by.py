@@ -134,7 +134,7 @@ def test_results_of_another_release_library_or_store_are_measured_again(world: W
     assert f"{reason}: measuring eos again" in world.said
 
 
-def test_a_partner_follows_the_native_method_at_whose_ratio_it_stands(world: World) -> None:
+def test_a_partner_follows_the_method_at_whose_ratio_it_stands(world: World) -> None:
     path = world.folder / "run" / "results" / "plain" / "docpruner_z=0.5_.json"
     partner = path.with_name("eos_@_docpruner_z=0.5_.json".replace("@", "_"))
     native, beside = (json.loads(p.read_text())["made_by"] for p in (path, partner))

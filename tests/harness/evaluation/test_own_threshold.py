@@ -40,7 +40,7 @@ def cell(found: Evaluation, data_set: str, method: str) -> dict:
     return entry
 
 
-def test_a_native_method_has_one_cell_and_a_partner_at_its_ratio_on_every_data_set(toy, found: Evaluation) -> None:
+def test_an_own_threshold_has_one_cell_and_a_partner_at_its_ratio_on_every_data_set(toy, found: Evaluation) -> None:
     assert found.failures == {}
     rows = [(row["method"], row["partner_of"]) for row in found.rows if "own_threshold" in row]
     assert rows == [(NATIVE, None), (f"eos @ {NATIVE}", NATIVE), (CLIPPED, None), (f"eos @ {CLIPPED}", CLIPPED)]
@@ -65,17 +65,17 @@ def test_a_native_method_has_one_cell_and_a_partner_at_its_ratio_on_every_data_s
 def test_the_row_of_a_partner_has_the_difference_on_the_same_queries(found: Evaluation) -> None:
     rows = {row["method"]: row for row in found.rows}
     native, partner = rows[NATIVE], rows[f"eos @ {NATIVE}"]
-    value, low, high = partner["native_minus_partner"]
+    value, low, high = partner["minus_partner"]
     assert value == pytest.approx(native["retention"] - partner["retention"])
     assert low <= value <= high
-    assert native["native_minus_partner"] is None
+    assert native["minus_partner"] is None
     assert native["rank"] is None
     assert native["budget"] == pytest.approx(
         np.mean([cell(found, t, NATIVE)["realised"] for t in ("plain", "tongues")])
     )
 
 
-def test_a_native_method_that_merges_has_a_partner_at_the_ratio_of_its_merged_vectors(toy, tmp_path: Path) -> None:
+def test_an_own_threshold_that_merges_has_a_partner_at_the_ratio_of_its_merged_vectors(toy, tmp_path: Path) -> None:
     """Of n patches above the threshold n // 2 vectors are made: these are what an index holds, and what counts."""
     found = run(toy, tmp_path / "run", pruners=(MERGED,))
     assert found.failures == {}
@@ -120,11 +120,11 @@ def test_partners_can_be_named_and_must_keep_a_fixed_ratio(toy, tmp_path: Path) 
     assert {row["method"] for row in named.rows[1:]} == {NATIVE, f"ink @ {NATIVE}", f"kmeans @ {NATIVE}"}
     with pytest.raises(PruneBoardError, match="a partner keeps a fixed ratio; docpruner is adaptive"):
         run(toy, tmp_path / "run-2", partners=("docpruner",))
-    with pytest.raises(PruneBoardError, match="--partner belongs to methods with a native threshold"):
+    with pytest.raises(PruneBoardError, match="--partner belongs to methods with a threshold of their own"):
         run(toy, tmp_path / "run-3", pruners=("eos",), partners=("ink",))
 
 
-def test_when_a_native_method_fails_its_partner_says_why_it_has_no_ratio(toy, tmp_path: Path) -> None:
+def test_when_such_a_method_fails_its_partner_says_why_it_has_no_ratio(toy, tmp_path: Path) -> None:
     file = tmp_path / "crashing.py"
     file.write_text(CRASHING)
     result = run(toy, tmp_path / "run", pruners=(str(file), "adaptive(crashing, z=1)", "eos"), partners=("ink",))

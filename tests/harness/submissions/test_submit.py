@@ -101,14 +101,14 @@ def test_a_method_that_failed_on_a_data_set_is_submitted_as_partial(evaluation: 
     assert "1/2 at budget 0.1, 0.2, 1, so unranked: no plain" in " ".join(entry.warnings)
 
 
-def test_native_thresholds_have_no_common_budget_and_are_left_out(evaluation: Evaluation, tmp_path: Path) -> None:
+def test_thresholds_of_their_own_have_no_common_budget_and_are_left_out(evaluation: Evaluation, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(evaluation.run.folder, tmp_path / "run"))
     methods = json.loads((folder / "methods.json").read_text())
     methods["sap"]["own_threshold"] = True
     RunFolder(folder).write_json("methods.json", methods)
     run = FinishedRun(folder)
     assert "sap" not in run.submittable
-    with pytest.raises(PruneBoardError, match="a native threshold keeps another ratio on every data set"):
+    with pytest.raises(PruneBoardError, match="a threshold of its own keeps another ratio on every data set"):
         list(new_submissions(run, WantedMethods(ORIGIN, methods=("sap",))))
 
 

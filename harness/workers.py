@@ -44,7 +44,7 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
     """
     global _work
     try:
-        with _one_thread():
+        with one_thread():
             if workers > 1 and len(items) > 1 and "fork" in multiprocessing.get_all_start_methods():
                 _work = work
                 here = [work(item) for item in items[:first_here]]
@@ -78,7 +78,8 @@ def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iter
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """This process computes with one thread while the block runs."""
     with threadpool_limits(1):
         if "torch" not in sys.modules:
             yield

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from harness.store.reader import Store
 from harness.workers import spread
 from pruners import Page, Pruner, Window, catalogue, require, resolve
 from pruners.core.apply import calibrate
+from pruners.core.by_value import packed, unpacked
 from pruners.core.errors import PruneBoardError
 
 COMPOSITIONS = ("adaptive", "merge")  # need a part to be a method; their named presets stand for them
@@ -35,6 +37,13 @@ class Method:
     at: tuple[float, ...] | None = None
     """Budgets of its own."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to another process or machine with all that is not installed there."""
+        return _received, (
+            packed(self.pruner),
+            {f.name: getattr(self, f.name) for f in fields(self) if f.name != "pruner"},
+        )
+
     def budgets(self, of_run: tuple[float, ...]) -> tuple[float, ...]:
         """Where it is evaluated."""
         return self.at or ((1.0,) if self.own_threshold else of_run)
@@ -51,6 +60,10 @@ class Method:
     def slug(self) -> str:
         """A file name: the text itself where it is a plain word."""
         return "".join(c if c.isalnum() or c in "._-=" else "_" for c in self.text)
+
+
+def _received(pruner: bytes, others: dict[str, Any]) -> Method:
+    return Method(pruner=unpacked(pruner), **others)
 
 
 def choose_methods(texts: Sequence[str], trials: int | None, own: Sequence[Pruner] = ()) -> list[Method]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
 from harness.evaluation.methods import Method
+from harness.evaluation.shared_store import SharedStore
 from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
@@ -31,7 +33,7 @@ VISUAL, NATIVE = "visual", "native"
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker needs. Workers are forked and inherit it, so methods from a user's file need no pickling."""
+    """All that a worker needs. A forked one inherits it; to another machine goes what it can be made of there."""
 
     store: Store
     methods: tuple[Method, ...]
@@ -41,6 +43,16 @@ class Job:
     gold: dict[int, list[int]]
     """page -> its gold queries, for diagnostics only."""
     profile: str = VISUAL
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pages and queries are read from the store where it is worked on."""
+        return _received, (SharedStore.of(self.store), self.methods, self.budgets, self.seed, self.gold, self.profile)
+
+
+def _received(sent: Any, methods: tuple[Method, ...], budgets: tuple[float, ...], seed: int, *more: Any) -> Job:
+    store, (gold, profile) = SharedStore.open(sent), more
+    queries = load_queries(store, range(len(store.query_ids)))
+    return Job(store, methods, budgets, seed, queries, gold, profile)
 
 
 @dataclass(frozen=True)

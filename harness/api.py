@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.runs.results import Results
 
 if TYPE_CHECKING:
+    from harness.advice.advise import Advice
     from harness.backbones.contract import Backbone, Card
     from harness.benchmarks.benchmark import Benchmark
     from harness.calibration.window_files import SavedWindow
@@ -33,7 +34,17 @@ if TYPE_CHECKING:
     from pruners import Pruner, Window
 
 __all__ = [
-    *("Results", "calibrate", "encode", "evaluate", "experiment", "import_pages", "import_vectors", "leaderboard"),
+    *(
+        "Results",
+        "advise",
+        "calibrate",
+        "encode",
+        "evaluate",
+        "experiment",
+        "import_pages",
+        "import_vectors",
+        "leaderboard",
+    ),
     *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit", "validate"),
     "verify_backbone",
 ]
@@ -345,6 +356,56 @@ def leaderboard(
     found = gather(shown, folders)
     built = build(found, Path(out), base_url, progress or quiet, publish=publish, drawn=True)
     return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
+
+
+def advise(
+    run: Results | Path | str | None = None,
+    *,
+    board: str | None = None,
+    keep: float = 98.0,
+    pages: float = 1e6,
+    max_gb: float | None = None,
+    max_ms: float | None = None,
+    scan: float | None = None,
+    vectors_only: bool = False,
+    submissions: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Advice:
+    """The cheapest method, budget and codec whose lower bound keeps `keep` % of NDCG@5; print it, or read its fields.
+
+    Of a run, or of a board: `board="vidore-v2/colqwen2"`, from the project's submissions or another folder of them.
+    """
+    from harness.advice import advise as advice
+    from harness.advice.cost import measure_rate
+    from harness.advice.rule import Asked
+    from harness.progress import quiet
+    from pruners.core.errors import PruneBoardError
+
+    if (run is None) == (board is None):
+        raise PruneBoardError("name either a run (--run FOLDER) or a board (--board vidore-v2/colqwen2)")
+    if not 0 < keep <= 100:
+        raise PruneBoardError(
+            f"--keep is a share of the full model's NDCG@5 in %, above 0 and at most 100, not {keep:g}"
+        )
+    for name, value in (("pages", pages), ("max-gb", max_gb), ("max-ms", max_ms), ("scan", scan)):
+        if value is not None and not 0 < value < float("inf"):
+            raise PruneBoardError(f"--{name} is a number above 0, not {value:g}")
+    if board is not None:
+        from harness.submissions.folder import own_folder
+        from leaderboard.advice import find_view, view_basis, view_candidates
+
+        folder = Path(submissions) if submissions else own_folder("name a folder with --submissions, or a --run")
+        view = find_view(board, folder, progress or quiet)
+        rows, basis = list(view_candidates(view)), view_basis(view)
+    else:
+        from harness.advice.from_run import run_basis, run_candidates
+
+        results = run if isinstance(run, Results) else load_run(str(run))
+        with (progress or quiet)("intervals of the run", total=1, done=0) as advance:
+            rows, basis = list(run_candidates(results)), run_basis(results)
+            advance(1)
+    asked = Asked(keep, pages, max_gb, max_ms, vectors_only)
+    return advice.advise(rows, basis, asked, measure_rate(basis.dim) if basis.dim else None, scan)
 
 
 def experiment(

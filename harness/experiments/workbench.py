@@ -24,8 +24,7 @@ from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import RunPaths, evaluate, run_name
 from harness.evaluation.made_by import codes_of, measuring
-from harness.evaluation.methods import choose_methods
-from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.own_threshold import methods_of
 from harness.evaluation.summary import summarise
 from harness.experiments.cells import Cells, read_cells
 from harness.progress import Progress
@@ -197,7 +196,7 @@ class Workbench:
         found = evaluate(config, places, self.progress, self.say)
         for method, reason in found.failures.items():
             self.say(f"left out: {method}: {reason}")
-        methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
+        methods = methods_of(config)
         summaries = {
             group: summarise(found.run, data_sets, methods, config.budgets) for group, data_sets in self.groups.items()
         }

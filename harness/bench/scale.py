@@ -70,6 +70,7 @@ class MadeUpStore:
     pages: int
     queries: int
     dim: int = DIM
+    grid: tuple[int, int] = GRID
 
     def __len__(self) -> int:
         return self.pages
@@ -84,23 +85,23 @@ class MadeUpStore:
 
     @property
     def mean_vectors(self) -> float:
-        return float(GRID[0] * GRID[1])
+        return float(self.grid[0] * self.grid[1])
 
     def gold(self, query: int) -> int:
         return query * self.pages // self.queries
 
     def page(self, index: int) -> Page:
-        return Page(f"p{index:08d}", _vectors(index), GRID, {})
+        return Page(f"p{index:08d}", _vectors(index, self.grid), self.grid, {})
 
     def query(self, index: int) -> torch.Tensor:
-        near = _vectors(self.gold(index))[torch.arange(TOKENS) % (GRID[0] * GRID[1])]
+        near = _vectors(self.gold(index), self.grid)[torch.arange(TOKENS) % (self.grid[0] * self.grid[1])]
         noise = torch.from_numpy(np.random.default_rng([1, index]).normal(size=near.shape).astype(np.float32))
         return unit(near + noise / DIM**0.5)
 
 
 @lru_cache(maxsize=4)
-def _vectors(index: int) -> torch.Tensor:
-    drawn = np.random.default_rng([0, index]).standard_normal((GRID[0] * GRID[1], DIM), np.float32)
+def _vectors(index: int, grid: tuple[int, int]) -> torch.Tensor:
+    drawn = np.random.default_rng([0, index]).standard_normal((grid[0] * grid[1], DIM), np.float32)
     return unit(torch.from_numpy(drawn))
 
 

@@ -1,46 +1,28 @@
 """Scores of pages: each pruned by every method at all budgets and scored against all queries, in one pass.
 
-Pages are independent of each other. A method that fails on a page is out for the data set, with its reason; the others
-go on.
+Pages are independent of each other.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
-from harness.evaluation.methods import Method
+from harness.evaluation.pruned_pages import INDEX_BITS, NATIVE, Job, PrunedPage, pack, prune_pages, unpack
 from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
-from pruners import Merged, Page, Subset, prune
-from pruners.core.errors import PrunerError
+from harness.workers import spread
+from pruners import Merged, Page, Subset
 from pruners.core.groups import Groups
-
-INDEX_BITS = 16  # of one number in an index: float16
-VISUAL, NATIVE = "visual", "native"
-"""What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does, never pruned."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """All that a worker needs. Workers are forked and inherit it, so methods from a user's file need no pickling."""
-
-    store: Store
-    methods: tuple[Method, ...]
-    budgets: tuple[float, ...]
-    seed: int
-    queries: QueryTiles
-    gold: dict[int, list[int]]
-    """page -> its gold queries, for diagnostics only."""
-    profile: str = VISUAL
 
 
 @dataclass(frozen=True)
@@ -57,58 +39,40 @@ class PageScores:
     """Indexed beside them, and never pruned: none under profile `visual`."""
 
 
+@contextmanager
+def spread_scores(
+    job: Job,
+    portions: Sequence[Sequence[int]],
+    workers: int,
+    then: Callable[[Sequence[int], list[PageScores]], Any] = lambda pages, scored: scored,
+    first_here: bool = True,
+) -> Iterator[Iterator[Any]]:
+    """Portions of pages, pruned by workers and scored, in order; `then(pages, scores)` makes of each what is wanted.
+
+    Beside a GPU workers only prune, because a forked process cannot use its parent's: this one scores what they send.
+    """
+    if not job.queries.on_gpu:
+        with spread(lambda pages: then(pages, score_pages(job, pages)), portions, workers, first_here) as results:
+            yield results
+        return
+
+    def prune(pages: Sequence[int]) -> list[Any]:
+        return [pack(pruned) for _, pruned in prune_pages(job, pages)]
+
+    def score(indices: Sequence[int], packed: list[Any]) -> list[PageScores]:
+        pages = [job.store.page(index) for index in indices]
+        return [_score(job, i, page, unpack(one, page)) for i, page, one in zip(indices, pages, packed, strict=True)]
+
+    with spread(prune, portions, workers, first_here) as results:
+        yield (then(pages, score(pages, packed)) for pages, packed in zip(portions, results, strict=True))
+
+
 def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:
     """Prune pages with every method and score what is left."""
-    pages = [job.store.page(index) for index in indices]
-    cells = sum(method.trials * len(method.budgets(job.budgets)) for method in job.methods)
-    pruned = [_Pruned.nothing(cells, len(job.methods)) for _ in pages]
-    cell = 0
-    for i, method in enumerate(job.methods):
-        for p, index in enumerate(indices):
-            pruned[p].add(job, i, method, cell, pages[p], index)
-            if method.text in pruned[p].failures and pages[p].fingerprint() != pages[p].original:
-                pages[p] = job.store.page(index)  # it wrote into the page, which the next method must not see
-        cell += method.trials * len(method.budgets(job.budgets))
-    return [_score(job, *each) for each in zip(indices, pages, pruned, strict=True)]
+    return [_score(job, i, *each) for i, each in zip(indices, prune_pages(job, indices), strict=True)]
 
 
-@dataclass(frozen=True)
-class _Pruned:
-    """What all methods made of a page: results, and which cells they fill."""
-
-    results: list[Subset | Merged]
-    rows: list[int]
-    vectors: np.ndarray
-    bits: np.ndarray
-    seconds: np.ndarray
-    failures: dict[str, str]
-
-    @classmethod
-    def nothing(cls, cells: int, methods: int) -> _Pruned:
-        return cls([], [], np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(methods), {})
-
-    def add(self, job: Job, i: int, method: Method, cell: int, page: Page, index: int) -> None:
-        """Run a method, whose cells begin at `cell`."""
-        queries = None
-        if method.diagnostic:
-            queries = [job.store.query(query) for query in job.gold.get(index, [])]
-        budgets = method.budgets(job.budgets)
-        start = time.process_time()  # of this process, which has one thread: other work on the machine does not count
-        for trial in range(method.trials):
-            try:
-                result = prune(method.pruner, page, budgets, seed=job.seed, trial=trial, queries=queries)
-            except PrunerError as error:
-                self.failures[method.text] = str(error)
-            else:
-                span = slice(cell, cell + len(budgets))
-                self.vectors[span], self.bits[span] = _stored(result, page.vectors.shape[1])
-                self.results.append(result)
-                self.rows.extend(range(span.start, span.stop))
-            cell += len(budgets)
-        self.seconds[i] = time.process_time() - start
-
-
-def _score(job: Job, index: int, page: Page, pruned: _Pruned) -> PageScores:
+def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
     indexed, prompt, results, bits = page.vectors, page.vectors[:0], pruned.results, pruned.bits
     if job.profile == NATIVE:
         prompt = job.store.prompt(index)
@@ -148,12 +112,3 @@ def load_queries(store: Store, indices: Sequence[int], device: str | None = "cpu
     if chosen.type == "cuda":
         return tile_queries(queries, GPU_TILE_TOKENS, chosen)
     return tile_queries(queries, tile_tokens(store.mean_vectors))
-
-
-def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:
-    """Vectors that budgets keep of a page, and the bits an index needs for them."""
-    if isinstance(result, Subset):
-        counts = list(result.counts)
-        return counts, [count * dim * INDEX_BITS for count in counts]
-    counts = [len(part) for part in result.parts]
-    return counts, [count * (result.bits_per_vector or dim * INDEX_BITS) for count in counts]

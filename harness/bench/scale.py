@@ -23,7 +23,7 @@ import torch
 
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
-from harness.evaluation.pruned_pages import INDEX_BITS, Job
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import gold_queries, load_queries
@@ -130,9 +130,9 @@ def _evaluate(pages: int, queries: int, workers: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         run = RunFolder(Path(folder))
         found = tally(job, evaluator.evaluate, workers, lambda pages: None)
-        run.write_result("full", evaluator.full(found, DIM, INDEX_BITS), {})
+        run.write_result("full", evaluator.full(found, DIM), {})
         for method in methods:
-            run.write_result(method.slug, evaluator.method(method, found), {})
+            run.write_result(method.slug, evaluator.method(method, found, DIM), {})
     seconds = time.perf_counter() - start
     unit_mb = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
     both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN

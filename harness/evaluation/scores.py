@@ -1,6 +1,6 @@
 """Scores of pages: each pruned by every method at all budgets and scored against all queries, in one pass.
 
-Pages are independent of each other.
+Pages are independent of each other. A codec's subsets share the page as it is decoded.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
-from harness.evaluation.pruned_pages import INDEX_BITS, NATIVE, Job, PrunedPage, pack, prune_pages, unpack
+from harness.evaluation.index_size import FLOAT16, vector_bits
+from harness.evaluation.pruned_pages import NATIVE, Job, PrunedPage, pack, prune_pages, unpack
 from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
 from harness.workers import spread
-from pruners import Merged, Page, Subset
+from pruners import Codec, Merged, Page, Subset
 from pruners.core.groups import Groups
 
 
@@ -73,15 +74,29 @@ def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:
 
 
 def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
-    indexed, prompt, results, bits = page.vectors, page.vectors[:0], pruned.results, pruned.bits
+    indexed, prompt, bits = page.vectors, page.vectors[:0], pruned.bits.copy()
     if job.profile == NATIVE:
         prompt = job.store.prompt(index)
         indexed = torch.cat([indexed, prompt])
-        results = [_with_prompt(result, indexed, prompt) for result in results]
-        bits = bits + prompt.numel() * INDEX_BITS
     scores = np.full((1 + len(bits), len(job.queries)), np.nan, np.float32)
-    scores[[0, *(1 + row for row in pruned.rows)]] = score_page(indexed, results, job.queries)
+    for text, codec in job.codecs.items():
+        results, rows = pruned.results.get(text, []), pruned.rows.get(text, [])
+        if len(prompt):  # kept at every budget, and stored by the codec too
+            results = [_with_prompt(result, indexed, prompt) for result in results]
+            bits[rows] += vector_bits(len(prompt), prompt.shape[1], codec)
+        if codec == FLOAT16:  # vectors as the store holds them
+            scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
+        elif results:
+            held = [_held(result, codec) for result in results]
+            scores[[1 + row for row in rows]] = score_page(codec.stored(indexed), held, job.asked[text])[1:]
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
+
+
+def _held(result: Subset | Merged, codec: Codec) -> Subset | Merged:
+    """A result as its index holds it: merged vectors are stored one by one, kept ones are the page's own."""
+    if isinstance(result, Subset):
+        return result
+    return Merged(tuple(codec.stored(vectors) for vectors in result.vectors))
 
 
 def _with_prompt(result: Subset | Merged, indexed: torch.Tensor, prompt: torch.Tensor) -> Subset | Merged:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,11 @@ import numpy as np
 from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.kept_vectors import KeptVectors
 from harness.evaluation.methods import Method
-from harness.evaluation.scores import Job, PageScores, score_pages
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import TOGETHER, Lots, PageScores, spread_scores
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
 from harness.metrics.ranks import JudgedPairs, RankCounts
 
-TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
 AT_THE_END = 8  # the same for a data set's last pages, so that no worker waits long for another
 BLOCK = 512  # pages at most whose counts a worker adds up before it sends them: counts are large, however few the pages
 HELD = 2 * 2**30
@@ -162,20 +161,17 @@ class Tally:
 
 @dataclass(frozen=True)
 class Counting:
-    """Pages scored, and nothing kept of them but counts and facts: what a worker does, with all that it needs."""
+    """Of scores only counts and facts are kept: what a worker does with pages that it scored, and all it needs."""
 
-    job: Job
     judged: JudgedPairs
     known: np.ndarray
     """As in a tally."""
 
-    def __call__(self, pages: Sequence[int]) -> tuple[RankCounts, PageFacts]:
+    def __call__(self, lots: Lots) -> tuple[RankCounts, PageFacts]:
         counts, facts = RankCounts.none(self.judged, len(self.known), TOP), []
-        for at in range(0, len(pages), TOGETHER):
-            some = [int(page) for page in pages[at : at + TOGETHER]]
-            scored = score_pages(self.job, some)
-            self.count(counts, scored, some)
-            facts.append(PageFacts.of(some, scored))
+        for pages, scored in lots:
+            self.count(counts, scored, pages)
+            facts.append(PageFacts.of(pages, scored))
         return counts, PageFacts.together(facts)
 
     def count(self, counts: RankCounts, scored: Sequence[PageScores], pages: Sequence[int]) -> None:
@@ -187,18 +183,18 @@ def tally(
 ) -> Tally:
     """Prune, score and count all pages of a store."""
     found = Tally.begin(job.methods, job.budgets, evaluate)
-    if job.queries.on_gpu:  # a forked process cannot use its parent's GPU, and another machine has none of it
-        engine, workers = PROCESSES, 1
+    on_gpu = job.queries.on_gpu  # what workers send from process to process is held
+    together, block = (AT_THE_END, AT_THE_END) if on_gpu else (TOGETHER, BLOCK)
     judged = np.unique(evaluate.judged.pages[evaluate.judged.pages >= 0]).tolist()
     hold = len(judged) * len(found.known) * len(job.queries) * 4 <= HELD
     held: list[PageScores] = []
-    with engine.spread(partial(score_pages, job), portions(judged), workers) as results:
+    with spread_scores(job, portions(judged, together), workers, engine=engine) as results:
         for page, scored in zip(judged, itertools.chain.from_iterable(results), strict=True):
             evaluate.judged.scores(scored.scores, page, found.known)
             if hold:
                 held.append(scored)
                 advance(1)
-    count = Counting(job, evaluate.judged, found.known)
+    count = Counting(evaluate.judged, found.known)
     for portion in portions(range(len(held))):
         pages, columns = [judged[i] for i in portion], [held[i] for i in portion]
         count.count(found.counts, columns, pages)
@@ -206,7 +202,8 @@ def tally(
     held.clear()
 
     rest = np.setdiff1d(np.arange(len(job.store), dtype=np.int32), judged if hold else [], assume_unique=True)
-    with engine.spread(count, portions(rest, BLOCK), workers, first_here=not judged, ordered=False) as parts:
+    blocks, more = portions(rest, together, block), {"first_here": not judged, "ordered": False}
+    with spread_scores(job, blocks, workers, count, engine=engine, **more) as parts:
         for counts, facts in parts:
             found.counts.add(counts)
             found.add(facts)
@@ -214,14 +211,15 @@ def tally(
     return found
 
 
-def portions(pages: Any, largest: int = TOGETHER) -> list[Any]:
-    """Slices of a sequence of pages, smaller towards the end.
+def portions(pages: Any, together: int = TOGETHER, block: int = TOGETHER) -> list[Any]:
+    """Slices of a sequence of pages: blocks of lots of so many together, smaller ones towards the end.
 
     A single page first: it is pruned in this process, which a method that ends its process should not take along.
     """
     found, at = [pages[:1]] if len(pages) else [], 1
     while (left := len(pages) - at) > 0:
-        size = min(largest, max(1, left // (16 * TOGETHER)) * TOGETHER) if left > TOGETHER else AT_THE_END
+        lots = min(block, left // 16) // together
+        size = max(1, lots) * together if left > together else AT_THE_END
         found.append(pages[at : at + size])
         at += size
     return found

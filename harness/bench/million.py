@@ -12,7 +12,8 @@ from typing import Any
 
 from harness.bench.scale import BUDGETS, DIM, METHODS, MadeUpStore
 from harness.evaluation.methods import choose_methods
-from harness.evaluation.scores import Job, load_queries, score_pages
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import load_queries, score_pages
 from harness.progress import Progress
 from harness.workers import one_thread
 

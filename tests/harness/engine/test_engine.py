@@ -21,7 +21,8 @@ from harness.engine import sameness
 from harness.engine.engine import PROCESSES, open_engine
 from harness.evaluation.kept_vectors import BLOCK, KeptVectors
 from harness.evaluation.methods import choose_methods
-from harness.evaluation.scores import Job, load_queries
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import Scoring, in_a_row, load_queries
 from harness.store.format import MANIFEST, StoreError
 from harness.store.part import Part
 from pruners import PruneBoardError
@@ -112,17 +113,17 @@ def test_the_code_of_the_project_is_told_apart_by_any_change(tmp_path: Path, mon
     assert len({before, changed, sameness._code()}) == 3
 
 
-def test_a_job_travels_without_pages_and_opens_the_same_store(made, tmp_path: Path) -> None:
+def test_work_travels_without_pages_and_opens_the_same_store(made, tmp_path: Path) -> None:
     _, _, store = made
     (tmp_path / "mine.py").write_text(
         'from pruners import scorer\n\n@scorer("mine")\ndef mine(page):\n    return page.vectors[:, 0]\n'
     )
     methods = choose_methods(["eos", str(tmp_path / "mine.py")], None)
     queries = load_queries(store, range(len(store.query_ids)))
-    sent = pickle.dumps(Job(store, tuple(methods), (0.1,), 42, queries, {0: [1]}))
+    sent = pickle.dumps(Scoring(Job(store, tuple(methods), (0.1,), 42, queries, {0: [1]}), in_a_row))
     assert len(sent) < store.page(0).vectors.numel() * 4 * len(store) / 2, "names, not vectors"
     (tmp_path / "mine.py").unlink()  # a node that does not have the file
-    there = pickle.loads(sent)
+    there = pickle.loads(sent).job
     assert (there.store.folder, there.gold, there.profile) == (store.folder, {0: [1]}, "visual")
     assert [method.text for method in there.methods] == [method.text for method in methods]
     for one, other in zip(queries.tiles, there.queries.tiles, strict=True):
@@ -132,7 +133,7 @@ def test_a_job_travels_without_pages_and_opens_the_same_store(made, tmp_path: Pa
 
 def test_another_version_of_a_store_is_refused_and_a_missing_one_too(made) -> None:
     _, _, store = made
-    sent = pickle.dumps(Job(store, (), (0.1,), 42, load_queries(store, range(2)), {}))
+    sent = pickle.dumps(Scoring(Job(store, (), (0.1,), 42, load_queries(store, range(2)), {}), in_a_row))
     path = store.folder / MANIFEST
     text = path.read_text()
     path.write_text(text + " ")

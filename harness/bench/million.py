@@ -35,14 +35,14 @@ class Corpus:
 
     pages: int
     grid: tuple[int, int]
-    layers: int
-    """Rows of signals that are kept of each vector."""
+    signal_rows: int
+    """Numbers that signals keep of each vector: most have one a layer."""
     queries: int
 
     @property
     def page_bytes(self) -> int:
         vectors = self.grid[0] * self.grid[1]
-        return vectors * DIM * FLOAT16 + vectors * self.layers * FLOAT32
+        return vectors * DIM * FLOAT16 + vectors * self.signal_rows * FLOAT32
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def board(
 def million(
     pages: Annotated[int, typer.Option(help="Pages of the corpus.")] = 1_000_000,
     grid: Annotated[str, typer.Option(help="Visual tokens of a page, rows x columns.")] = "27x28",
-    layers: Annotated[int, typer.Option(help="Rows of signals kept of each vector, all signals together.")] = 28,
+    signal_rows: Annotated[int, typer.Option(help="Numbers that signals keep of each vector, in all.")] = 113,
     queries: Annotated[int, typer.Option(help="Queries, of 20 tokens each.")] = 1000,
     rate: Annotated[float, typer.Option(help="Pages a second that one device encodes; --dry-run measures it.")] = 10.0,
     devices: Annotated[int, typer.Option(help="Devices that encode.")] = 1,
@@ -179,7 +179,7 @@ def million(
         raise PruneBoardError(f"--grid is rows x columns, such as 27x28, not {grid!r}")
     if min(pages, queries, devices, cores) < 1 or rate <= 0:
         raise PruneBoardError("there is at least one page, query, device and core, and a rate above 0")
-    corpus = Corpus(pages, (int(sides[0]), int(sides[1])), layers, queries)
+    corpus = Corpus(pages, (int(sides[0]), int(sides[1])), signal_rows, queries)
     rows = plan(corpus, Machines(rate, devices, cores, device_price, core_price), quiet if as_json else bar)
     title = f"{pages:,} pages of {int(sides[0]) * int(sides[1])} vectors, {queries} queries, 5 methods x 3 budgets"
     print_rows(rows, COLUMNS, title=title, as_json=as_json)

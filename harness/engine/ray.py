@@ -53,8 +53,8 @@ def connect(address: str, workers: int | None, gpus_per_worker: float | None) ->
     if ours := not ray.is_initialized():
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address == "local":
-            cores = {"num_cpus": workers} if workers else {}
-            ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE, **cores, **quiet)
+            quiet |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
+            ray.init("local", num_cpus=workers, **quiet)
         else:
             _require_answer(address)
             try:
@@ -157,8 +157,8 @@ class RayEngine:
         todo, deaths = collections.deque(items), 0
         doing: dict[ray.ObjectRef, tuple[Any, T | None]] = {}  # None: it is being made
         for station in self._stations[: len(items)]:
-            item = todo.popleft()
-            doing[station.work.remote(item)] = station, item
+            first = todo.popleft()
+            doing[station.work.remote(first)] = station, first
         for _ in range(min(self.hands(device), len(items)) - len(self._stations)):
             self._begin(doing, device)
         while todo or any(item is not None for _, item in doing.values()):
@@ -187,7 +187,8 @@ class RayEngine:
             ray.kill(station)
 
     def _begin(self, doing: dict[ray.ObjectRef, tuple[Any, Any]], device: str | None) -> None:
-        station = ray.remote(num_cpus=1, num_gpus=self.share(device))(_Station).remote()
+        kind: Any = ray.remote(num_cpus=1, num_gpus=self.share(device))(_Station)
+        station = kind.remote()
         self._stations.append(station)
         doing[station.make.remote(self._made, whereabouts(), os.getcwd())] = station, None
 

@@ -61,6 +61,8 @@ def evaluate(
     out: Path | str | None = None,
     workers: int | None = None,
     mteb_results: Path | str | None = None,
+    sandbox: str = "auto",
+    readable: Sequence[Path | str] = (),
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Results:
@@ -69,11 +71,15 @@ def evaluate(
     `pruners` are text forms (`"sap"`, `"kmeans(renormalize=false)"`), files (`"mine.py"`), pruners (`kmeans()`) or
     their classes: a function decorated with `@scorer` is one, also if it is written in a notebook cell. None: every
     built-in method. Methods that fail have their reason in `results.failures`; the others are finished.
+
+    Methods that are not built in run in processes of their own. `sandbox`: those of files without network, writing, or
+    reading but of what is `readable`, where that can be had (auto); all of them (on); none (off).
     """
     from harness.encode import default_root
     from harness.evaluation.evaluate import RunPaths, run_name
     from harness.evaluation.evaluate import evaluate as run
     from harness.progress import quiet
+    from pruners.guests.host import Isolation
 
     texts, own = _chosen(pruners) if pruners else (None, [])
     chosen = settings(
@@ -93,7 +99,8 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1)
+    apart = Isolation(sandbox, tuple(map(Path, readable)))
+    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1, apart)
     found = run(chosen, paths, progress or quiet, say or _nobody, own)
     if mteb_results:
         from harness.mteb_bridge import write_results

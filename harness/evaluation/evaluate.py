@@ -29,6 +29,7 @@ from harness.workers import spread
 from pruners import Pruner, catalogue
 from pruners.core.errors import PruneBoardError
 from pruners.core.plugins import CatalogEntry, file_and_rest
+from pruners.guests.host import USUAL, Isolation, no_sandbox
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class RunPaths:
     stores: Path
     run: Path
     workers: int
+    apart: Isolation = USUAL
 
 
 def evaluate(
@@ -67,7 +69,10 @@ def evaluate(
     `own` are pruners given as objects; the configuration names them by their text among its pruners.
     """
     texts = _texts(config, own)
-    methods = add_partners(choose_methods(texts, config.trials, own), config.partners, config.trials)
+    methods = choose_methods(texts, config.trials, own, paths.apart)
+    methods = add_partners(methods, config.partners, config.trials, paths.apart)
+    if told := no_sandbox([method.pruner for method in methods]):
+        say(told)
     if missing := absent(config, methods):
         require_reachable(missing)
         say(f"to be fetched: {'; '.join(missing)}")

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from harness.store.reader import Store
 from harness.workers import spread
-from pruners import Page, Pruner, Window, catalogue, require, resolve
+from pruners import Page, Pruner, Window, catalogue, require
 from pruners.core.apply import calibrate
 from pruners.core.errors import PruneBoardError
+from pruners.guests.host import USUAL, Isolation, host, is_built_in
 
 COMPOSITIONS = ("adaptive", "merge")  # need a part to be a method; their named presets stand for them
 
@@ -53,12 +54,14 @@ class Method:
         return "".join(c if c.isalnum() or c in "._-=" else "_" for c in self.text)
 
 
-def choose_methods(texts: Sequence[str], trials: int | None, own: Sequence[Pruner] = ()) -> list[Method]:
+def choose_methods(
+    texts: Sequence[str], trials: int | None, own: Sequence[Pruner] = (), apart: Isolation = USUAL
+) -> list[Method]:
     """The methods a user named, and those given as objects; of neither, every built-in one."""
     if not texts and not own:
         texts = [e.name for e in catalogue().values() if e.source == "built-in" and e.name not in COMPOSITIONS]
     chosen: dict[str, Method] = {}
-    for pruner in [*resolve(texts), *own]:
+    for pruner in host(texts, own, apart):
         if str(pruner) in chosen:
             raise PruneBoardError(f"the pruner {str(pruner)!r} is asked for twice")
         count = pruner.trials if trials is None or pruner.trials == 1 else trials
@@ -112,8 +115,3 @@ def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename}:{last.lineno}"
         return replace(method, failure=f"{method.text}: failed with {type(error).__name__}: {error} ({place})")
-
-
-def is_built_in(pruner: Pruner) -> bool:
-    """Whether it and all its parts are the project's own."""
-    return type(pruner).__module__.startswith("pruners.") and all(map(is_built_in, pruner.parts()))

@@ -14,11 +14,14 @@ from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Merged, Subset, prune
 from pruners.core.errors import PruneBoardError, PrunerError
+from pruners.guests.host import USUAL, Isolation
 
 ANY_BUDGET = (1.0,)  # such a method is asked once, and does not listen
 
 
-def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int | None) -> list[Method]:
+def add_partners(
+    methods: Sequence[Method], partners: Sequence[str], trials: int | None, apart: Isolation = USUAL
+) -> list[Method]:
     """Methods with such ones marked, each followed by its partners: those named, or the one it names itself."""
     found: list[Method] = []
     for method in methods:
@@ -27,7 +30,7 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
             continue
         found.append(replace(method, own_threshold=True))
         own = [method.pruner.partner] if method.pruner.partner and not partners else []
-        for partner in choose_methods(partners, trials, own) if partners or own else []:
+        for partner in choose_methods(partners, trials, own, apart) if partners or own else []:
             if partner.pruner.budget_kind != "fixed":
                 raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
             found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))

@@ -9,7 +9,6 @@ learned/               tensors that methods learned, such as a codebook
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,15 +20,18 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.tables import pages_table, qrels_table
 from harness.evaluation.calibration import thresholds
 from harness.evaluation.config import Config
-from harness.evaluation.learned_state import UnwritableError, as_tree, pack_tensors
-from harness.evaluation.made_by import OWN, all_parts, files_of
+from harness.evaluation.made_by import OWN, files_of
 from harness.evaluation.methods import Method
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
-from pruners import Pruner, Window
+from pruners import Pruner
+from pruners.core import identity
 from pruners.core.errors import CatalogError
+from pruners.core.identity import all_parts
+from pruners.core.learned_state import UnwritableError, as_tree, pack_tensors
 from pruners.core.live_code import place
 from pruners.core.plugins import CatalogEntry
+from pruners.guests.guest import Guest
 
 
 def write_record(
@@ -79,7 +81,7 @@ def with_own(known: Mapping[str, CatalogEntry], own: Sequence[Pruner]) -> dict[s
 def _state(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What `Results.method` makes the same pruner of again; or the reason why it cannot."""
     try:
-        tree, tensors = as_tree(pruner)
+        tree, tensors = pruner.kept() if isinstance(pruner, Guest) else as_tree(pruner)
     except UnwritableError as error:
         return {"state": None, "no_state": str(error)}, {}
     return {"state": tree}, tensors
@@ -102,7 +104,7 @@ def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping
         "trials": method.trials,
         "own_threshold": method.own_threshold,
         "partner_of": method.partner_of,
-        "parameters": _parameters(pruner),
+        "parameters": pruner.facts.parameters if isinstance(pruner, Guest) else identity.parameters(pruner),
         "composition": made_by["composition"],
         "thresholds": thresholds(pruner),
         "shared_bytes": pruner.shared_bytes,
@@ -124,12 +126,3 @@ def _data_set(data_set: DataSet, store: Store) -> dict[str, Any]:
         "languages": sorted({data_set.languages.get(query, "") for query in judged} - {""}),
         "content": dict(data_set.content),
     }
-
-
-def _parameters(pruner: Pruner) -> dict[str, Any]:
-    fields = [f for f in dataclasses.fields(pruner) if not f.metadata.get("learned")]  # type: ignore[arg-type]
-    return {f.name: _plain(getattr(pruner, f.name)) for f in fields}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, (Pruner, Window)) else value

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.evaluation.learned_state import from_tree, read_tensors
-from harness.evaluation.made_by import all_parts, describe_method
+from harness.evaluation.made_by import describe_method
 from harness.evaluation.methods import Method
 from harness.submissions.run_facts import FinishedRun
 from pruners import Pruner, catalogue
 from pruners.core import plugins
 from pruners.core.errors import PruneBoardError
+from pruners.core.identity import all_parts
+from pruners.core.learned_state import from_tree, read_tensors
 from pruners.core.plugins import file_and_rest
 
 AS_MEASURED = {"code": "its code", "composition": "its window or parameters", "learned": "what it learned"}

@@ -81,17 +81,23 @@ def resolve(selectors: Sequence[str]) -> list[Pruner]:
     """
     from . import expression
 
+    texts, known = expressions(selectors)
+    return [pruner for text in texts for pruner in expression.read(text, known)]
+
+
+def expressions(selectors: Sequence[str]) -> tuple[list[str], dict[str, CatalogEntry]]:
+    """What a user typed as texts without files, and the names that these may use. No file is run for it."""
     split = [_split(selector) for selector in selectors]
     known = catalogue(dict.fromkeys(file for file, _ in split if file))
-    pruners: list[Pruner] = []
+    found: list[str] = []
     for file, text in split:
-        texts = [text]
         if file and not text:
-            texts = [entry.name for entry in scan(file)]
+            found += [entry.name for entry in scan(file)]
         elif file and text.startswith("("):
-            texts = [_only_name(file) + text]
-        pruners += [pruner for t in texts for pruner in expression.read(t, known)]
-    return pruners
+            found.append(_only_name(file) + text)
+        else:
+            found.append(text)
+    return found, known
 
 
 def parse(text: str) -> Pruner:

@@ -8,7 +8,7 @@ or None, means the same default as on the command line. `progress` and `say` are
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
+    from harness.submissions.reproduce import Reproduction
     from harness.submissions.submit import Submitted
     from harness.submissions.validation import ValidationReport
     from harness.verification.report import Check, VerificationReport
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("Results", "calibrate", "encode", "evaluate", "experiment", "import_pages", "import_vectors", "leaderboard"),
-    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit", "validate"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "reproduce", "settings", "show", "submit", "validate"),
     "verify_backbone",
 ]
 
@@ -424,6 +425,54 @@ def validate(
 
     target = Path(path) if path else own_folder("name a submission or a folder of submissions")
     return validation.validate_below(target, against, validation.ChangeBy(by, maintainer))
+
+
+def reproduce(
+    ids: Sequence[str] | None = None,
+    *,
+    submissions: Path | str | None = None,
+    pruner: Path | str | None = None,
+    backbone: str | None = None,
+    data: Path | str | None = None,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    workers: int | None = None,
+    sandbox: str = "on",
+    readable: Sequence[Path | str] = (),
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Iterator[Reproduction]:
+    """Measure stored submissions again from scratch (None: all that were measured), and compare ranking by ranking.
+
+    `harness reproduce --help` explains options. What came out is given one by one; `record_verified` writes it down.
+    """
+    import tempfile
+
+    from harness.progress import quiet
+    from harness.submissions.folder import find_submissions, own_folder
+    from harness.submissions.reproduce import reproduce as run
+    from harness.submissions.rerun import Given, measured
+    from pruners.core.errors import PruneBoardError
+    from pruners.guests.host import Isolation
+
+    folder = Path(submissions) if submissions else own_folder("name a folder with submissions=…")
+    known = {path.stem: path for path in find_submissions(folder)}
+    if ids is not None and (unknown := [name for name in ids if name not in known]):
+        raise PruneBoardError(f"{folder} has no submission {unknown[0]}")
+    chosen = measured(known.values()) if ids is None else [known[name] for name in ids]
+    given = Given(backbone, Path(data) if data else None, Path(pruner) if pruner else None)
+    apart = Isolation(sandbox, tuple(map(Path, readable)))
+    with tempfile.TemporaryDirectory(prefix="pruneboard-") as scratch:
+        yield from run(
+            chosen,
+            given,
+            Path(out or scratch),
+            store=Path(store) if store else None,
+            workers=workers or os.cpu_count() or 1,
+            apart=apart,
+            progress=progress or quiet,
+            say=say or _nobody,
+        )
 
 
 def verify_backbone(

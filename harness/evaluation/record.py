@@ -111,6 +111,8 @@ def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping
         "source": entry.source,
         "file": entry.file.name if entry.source == "file" else None,
         "file_hash": made_by["code"] if files_of(pruner) or given else None,
+        "texts": dict(pruner.texts) if isinstance(pruner, Guest) else {},
+        "source_hash": pruner.source_hash if isinstance(pruner, Guest) else None,
         "made_by": dict(made_by),
     }
 

@@ -12,7 +12,15 @@ from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
 from harness.submissions.benchmark import BenchmarkRecord, read_tables
 from harness.submissions.checks import TRACKS
-from harness.submissions.schema import BackboneFacts, BenchmarkFacts, DataSetFacts, Environment, MethodFacts, Track
+from harness.submissions.schema import (
+    BackboneFacts,
+    BenchmarkFacts,
+    DataSetFacts,
+    Environment,
+    MethodFacts,
+    Settings,
+    Track,
+)
 from pruners.core.errors import PruneBoardError
 
 MOST_NAME = 120
@@ -86,7 +94,7 @@ def slug(text: str) -> str:
     return f"{plain[: MOST_NAME - 9] or 'unnamed'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
+def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: bool = True) -> MethodFacts:
     """A method with its parameters and what it learned."""
     facts = run.methods[text]
     declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
@@ -108,6 +116,8 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
         snapped=facts["budget"] == "snapped",
         version=_version(facts),
         file_hash=facts["file_hash"],
+        source=facts.get("texts", {}) if with_source else {},
+        source_hash=facts.get("source_hash"),
         code=code_of(facts["made_by"]),
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
@@ -148,6 +158,21 @@ def backbone_facts(run: FinishedRun, name: str | None) -> BackboneFacts:
         profile=card.get("profile", "visual"),
         layers=card["layers"] or None,
         dim=card["dim"],
+    )
+
+
+def settings_facts(run: FinishedRun) -> Settings:
+    """The run's choices that change a number; of a folder its name is enough."""
+    config = run.config
+    return Settings(
+        seed=config.seed,
+        calibration=None if config.calibration is None else Path(config.calibration).name,
+        calibration_pages=config.calibration_pages,
+        window=None if config.window is None else Path(config.window).name,
+        window_pairs=config.window_pairs,
+        trials=config.trials,
+        dtype=config.dtype,
+        max_visual_tokens=config.max_visual_tokens,
     )
 
 

@@ -78,6 +78,10 @@ class Guest(Pruner):
     packages: tuple[str, ...] = ()
     """Installed packages that bring it or a part of it."""
     beside: Guest | None = None
+    texts: tuple[tuple[str, str], ...] = ()
+    """Its file, and what that imports from its folder, if it is of one file: text by path."""
+    source_hash: str | None = None
+    """Of that file."""
 
     @property
     def declaration(self) -> Declaration:  # type: ignore[override]

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,11 @@ def _guests(
     own = [source.fingerprint(inner, file.parent) for file, inner in read.items()]
     for facts, _ in described:
         _refuse_other_names(facts, text, known)
-    brought = {"files": tuple(file.name for file in files), "packages": tuple(packages)}
+    brought: dict[str, Any] = {"files": tuple(file.name for file in files), "packages": tuple(packages)}
+    if len(files) == 1 and not packages:
+        inside = files[0].parent
+        texts = ((path.relative_to(inside).as_posix(), path.read_text("utf-8", "replace")) for path in read[files[0]])
+        brought |= {"texts": tuple(texts), "source_hash": own[0]}
     return _with_partners(described, home, lambda facts: sorted({*facts.codes, *own}), **brought)
 
 
@@ -109,7 +114,7 @@ def _with_partners(
     described: Sequence[tuple[GuestFacts, bytes]],
     home: Home,
     codes: Callable[[GuestFacts], Sequence[str]],
-    **brought: tuple[str, ...],
+    **brought: Any,
 ) -> list[Pruner]:
     """Guests; a partner is described right after the pruner whose it is."""
     found: list[Guest] = []

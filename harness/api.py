@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.runs.results import Results
 
 if TYPE_CHECKING:
+    from harness.advice.advise import Advice
     from harness.backbones.contract import Backbone, Card
     from harness.benchmarks.benchmark import Benchmark
     from harness.calibration.window_files import SavedWindow
@@ -34,7 +35,17 @@ if TYPE_CHECKING:
     from pruners import Pruner, Window
 
 __all__ = [
-    *("Results", "calibrate", "encode", "evaluate", "experiment", "import_pages", "import_vectors", "leaderboard"),
+    *(
+        "Results",
+        "advise",
+        "calibrate",
+        "encode",
+        "evaluate",
+        "experiment",
+        "import_pages",
+        "import_vectors",
+        "leaderboard",
+    ),
     *("load_backbone", "load_benchmark", "load_run", "plan", "reproduce", "settings", "show", "submit", "validate"),
     "verify_backbone",
 ]
@@ -48,6 +59,7 @@ def evaluate(
     backbone: str | None = None,
     benchmark: str | None = None,
     calibration: str | None = None,
+    codecs: Sequence[Any] | str | None = None,
     partners: Sequence[str] | None = None,
     budgets: str | Sequence[float] | None = None,
     trials: int | None = None,
@@ -73,6 +85,9 @@ def evaluate(
     their classes: a function decorated with `@scorer` is one, also if it is written in a notebook cell. None: every
     built-in method. Methods that fail have their reason in `results.failures`; the others are finished.
 
+    `codecs` say how vectors are stored (`"float16,int8"`, or codecs: `[float16(), int8()]`): every method is measured
+    with each, and each by itself. None: float16, and what a text form names (`"sap | int8"`).
+
     Methods that are not built in run in processes of their own. `sandbox`: those of files without network, writing, or
     reading but of what is `readable`, where that can be had (auto); all of them (on); none (off).
     """
@@ -89,6 +104,7 @@ def evaluate(
         backbone=backbone,
         benchmark=benchmark,
         calibration=calibration,
+        codecs=codecs,
         partners=partners,
         budgets=budgets,
         trials=trials,
@@ -123,13 +139,13 @@ def plan(
 ) -> Plan:
     """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
     from harness.encode import default_root
-    from harness.evaluation.methods import choose_methods
-    from harness.evaluation.own_threshold import add_partners
+    from harness.evaluation.own_threshold import methods_of
     from harness.evaluation.plan import plan as make
 
     chosen = settings(config, **given)
-    methods = add_partners(choose_methods(chosen.pruners, chosen.trials), chosen.partners, chosen.trials)
-    return make(chosen, methods, Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate)
+    return make(
+        chosen, methods_of(chosen), Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate
+    )
 
 
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
@@ -143,7 +159,11 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
     start = config if isinstance(config, Config) else read_config(Path(config)) if config else Config()
     if isinstance(given.get("budgets"), str):
         given["budgets"] = parse_budgets(given["budgets"])
-    lists = {name: tuple(given[name]) for name in ("pruners", "partners", "budgets") if given.get(name) is not None}
+    if given.get("codecs") is not None:
+        given["codecs"] = [given["codecs"]] if isinstance(given["codecs"], str) else map(str, given["codecs"])
+    lists = {
+        name: tuple(given[name]) for name in ("pruners", "codecs", "partners", "budgets") if given.get(name) is not None
+    }
     return with_overrides(start, **{**given, **lists})
 
 
@@ -344,6 +364,56 @@ def leaderboard(
     found = gather(shown, folders)
     built = build(found, Path(out), base_url, progress or quiet, publish=publish, drawn=True)
     return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
+
+
+def advise(
+    run: Results | Path | str | None = None,
+    *,
+    board: str | None = None,
+    keep: float = 98.0,
+    pages: float = 1e6,
+    max_gb: float | None = None,
+    max_ms: float | None = None,
+    scan: float | None = None,
+    vectors_only: bool = False,
+    submissions: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Advice:
+    """The cheapest method, budget and codec whose lower bound keeps `keep` % of NDCG@5; print it, or read its fields.
+
+    Of a run, or of a board: `board="vidore-v2/colqwen2"`, from the project's submissions or another folder of them.
+    """
+    from harness.advice import advise as advice
+    from harness.advice.cost import measure_rate
+    from harness.advice.rule import Asked
+    from harness.progress import quiet
+    from pruners.core.errors import PruneBoardError
+
+    if (run is None) == (board is None):
+        raise PruneBoardError("name either a run (--run FOLDER) or a board (--board vidore-v2/colqwen2)")
+    if not 0 < keep <= 100:
+        raise PruneBoardError(
+            f"--keep is a share of the full model's NDCG@5 in %, above 0 and at most 100, not {keep:g}"
+        )
+    for name, value in (("pages", pages), ("max-gb", max_gb), ("max-ms", max_ms), ("scan", scan)):
+        if value is not None and not 0 < value < float("inf"):
+            raise PruneBoardError(f"--{name} is a number above 0, not {value:g}")
+    if board is not None:
+        from harness.submissions.folder import own_folder
+        from leaderboard.advice import find_view, view_basis, view_candidates
+
+        folder = Path(submissions) if submissions else own_folder("name a folder with --submissions, or a --run")
+        view = find_view(board, folder, progress or quiet)
+        rows, basis = list(view_candidates(view)), view_basis(view)
+    else:
+        from harness.advice.from_run import run_basis, run_candidates
+
+        results = run if isinstance(run, Results) else load_run(str(run))
+        with (progress or quiet)("intervals of the run", total=1, done=0) as advance:
+            rows, basis = list(run_candidates(results)), run_basis(results)
+            advance(1)
+    asked = Asked(keep, pages, max_gb, max_ms, vectors_only)
+    return advice.advise(rows, basis, asked, measure_rate(basis.dim) if basis.dim else None, scan)
 
 
 def experiment(

@@ -29,13 +29,15 @@ def check(
 ) -> None:
     """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
     from pruners.core.contract_check import BUDGETS, check_contract
-    from pruners.core.errors import PrunerError
+    from pruners.core.errors import CatalogError, PrunerError
     from pruners.core.page import Window
     from pruners.guests.host import Isolation, host
 
     broken = 0
     rows: list[dict] = []
-    for method in host(pruner, apart=Isolation(sandbox, tuple(readable or ()))):
+    for method, codec in host(pruner, apart=Isolation(sandbox, tuple(readable or ()))):
+        if codec is not None:
+            raise CatalogError(f"'{method} | {codec}' says how vectors are stored; here only a pruner is expected")
         start = time.perf_counter()
         try:
             method = method.with_window(Window(0, None))

@@ -14,14 +14,16 @@ from pathlib import Path
 
 import pruners
 from harness.benchmarks.data_set import DataSet
-from harness.evaluation.methods import FULL, Method
+from harness.evaluation.index_size import FLOAT16
+from harness.evaluation.methods import FULL, Method, stored_text
 from harness.evaluation.run_folder import RunFolder
 from harness.files import library_versions
 from harness.store.reader import Store
 from pruners import Pruner
-from pruners.core import identity, source
+from pruners.core import identity, plugins, source
 from pruners.core.errors import PruneBoardError
 from pruners.core.identity import all_parts
+from pruners.core.text_form import TextForm
 from pruners.guests.guest import Guest
 from pruners.guests.host import files_that_declare
 
@@ -61,14 +63,18 @@ def describe_method(method: Method, methods: Sequence[Method], packages: Mapping
     leading = [other.pruner for other in methods if other.text == method.partner_of]
     parts = [part for pruner in (method.pruner, *leading) for part in all_parts(pruner)]
     codes = sorted({code for part in parts for code in _codes(part)})
+    learned: list[TextForm] = [method.pruner, *leading]
+    if method.codec != FLOAT16:
+        codes.append(plugins.code_of_class(type(method.codec)))
+        learned.append(method.codec)
     sources = {packages[part.name] for part in parts if part.name in packages}
     sources |= {package for part in parts if isinstance(part, Guest) for package in part.packages}
     brought = sorted(sources - {"file", "built-in", OWN})
     return {
         **measuring(),
         "code": _hash(" ".join([*codes, *brought])),
-        "composition": _composition(method.pruner),
-        "learned": _hash(repr([_state(pruner) for pruner in (method.pruner, *leading)])),
+        "composition": stored_text(_composition(method.pruner), method.codec),
+        "learned": _hash(repr([_state(form) for form in learned])),
     }
 
 
@@ -158,8 +164,9 @@ def _codes(part: Pruner) -> Sequence[str]:
     return part.codes if isinstance(part, Guest) else identity.codes_of_class(type(part))
 
 
-def _state(pruner: Pruner) -> str | None:
-    return pruner.facts.learned if isinstance(pruner, Guest) else identity.state_text(pruner)
+def _state(form: TextForm) -> str | None:
+    """All fields of a pruner or codec, learned ones too, as a text that tells any two of them apart."""
+    return form.facts.learned if isinstance(form, Guest) else identity.state_text(form)
 
 
 def _hash(text: str) -> str:

@@ -20,11 +20,12 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.tables import pages_table, qrels_table
 from harness.evaluation.calibration import thresholds
 from harness.evaluation.config import Config
+from harness.evaluation.index_size import FLOAT16
 from harness.evaluation.made_by import OWN, files_of
-from harness.evaluation.methods import Method
+from harness.evaluation.methods import Method, slug
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
-from pruners import Pruner
+from pruners import Codec, Pruner
 from pruners.core import identity
 from pruners.core.errors import CatalogError
 from pruners.core.identity import all_parts
@@ -54,12 +55,21 @@ def write_record(
     facts = {"attention": attention, "benchmark": benchmark.name, "profile": config.profile}
     run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
     described = {}
+    dim = next(iter(stores.values())).dim
     for method in methods:
         state, tensors = _state(method.pruner)
         if tensors:
             run.write_bytes(f"learned/{method.slug}.safetensors", pack_tensors(tensors))
-        described[method.text] = {**describe(method, known, made_by[method.text]), **state}
+        described[method.text] = {**describe(method, known, made_by[method.text], dim), **state}
     run.write_json("methods.json", described)
+    for codec in {method.codec_text: method.codec for method in methods}.values():
+        if codec.learns:
+            run.write_bytes(learned_by(codec), pack_tensors(as_tree(codec)[1]))
+
+
+def learned_by(codec: Codec) -> str:
+    """The file of what a codec learned: one for all methods that it stores."""
+    return f"learned/codec {slug(str(codec))}.safetensors"
 
 
 def with_own(known: Mapping[str, CatalogEntry], own: Sequence[Pruner]) -> dict[str, CatalogEntry]:
@@ -87,7 +97,7 @@ def _state(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return {"state": tree}, tensors
 
 
-def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping[str, str]) -> dict[str, Any]:
+def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping[str, str], dim: int) -> dict[str, Any]:
     """A method in words and numbers. `composition` is what really ran: presets unfolded, windows bound."""
     pruner, declaration = method.pruner, method.pruner.declaration
     entry = known[pruner.name]
@@ -107,13 +117,27 @@ def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping
         "parameters": pruner.facts.parameters if isinstance(pruner, Guest) else identity.parameters(pruner),
         "composition": made_by["composition"],
         "thresholds": thresholds(pruner),
-        "shared_bytes": pruner.shared_bytes,
+        "shared_bytes": method.shared_bytes(dim),
         "source": entry.source,
         "file": entry.file.name if entry.source == "file" else None,
         "file_hash": made_by["code"] if files_of(pruner) or given else None,
         "texts": dict(pruner.texts) if isinstance(pruner, Guest) else {},
         "source_hash": pruner.source_hash if isinstance(pruner, Guest) else None,
         "made_by": dict(made_by),
+        **({} if method.codec == FLOAT16 else {"codec": describe_codec(method.codec, dim)}),
+    }
+
+
+def describe_codec(codec: Codec, dim: int) -> dict[str, Any]:
+    """A codec other than float16, which stands where nothing is said."""
+    return {
+        "text": str(codec),
+        "name": codec.name,
+        "parameters": identity.parameters(codec),
+        "bytes_per_vector": codec.row(dim).itemsize,
+        "shared_bytes": codec.shared_bytes(dim),
+        "paper": codec.declaration.paper,
+        "state": as_tree(codec)[0],
     }
 
 

@@ -15,6 +15,7 @@ from harness.submissions.checks import TRACKS
 from harness.submissions.schema import (
     BackboneFacts,
     BenchmarkFacts,
+    CodecFacts,
     DataSetFacts,
     Environment,
     MethodFacts,
@@ -96,8 +97,9 @@ def slug(text: str) -> str:
 
 def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: bool = True) -> MethodFacts:
     """A method with its parameters and what it learned."""
-    facts = run.methods[text]
-    declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
+    facts, codec = run.methods[text], codec_facts(run, text)
+    declared = Track.diagnostic if facts["diagnostic"] else Track.quantised if codec else TRACKS[facts["output"]]
+    title = facts["summary"].rstrip(".")[:150] or facts["name"]
     calibrated: dict[str, Any] = {}
     if facts["thresholds"]:
         calibrated["thresholds"] = facts["thresholds"]
@@ -107,9 +109,9 @@ def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: 
     if run.calibration and (calibrated or facts["shared_bytes"]):
         calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
     return MethodFacts(
-        name=slug(text),
+        name=slug(text.replace(" | ", "--") if codec else text),
         expression=f"{facts['file']}:{text}" if facts["file"] else text,
-        title=facts["summary"].rstrip(".")[:200] or facts["name"],
+        title=f"{title}, stored as {codec.expression}"[:200] if codec else facts["summary"].rstrip(".")[:200] or title,
         track=track or declared,
         composition=facts["composition"],
         adaptive=facts["budget"] == "adaptive",
@@ -122,6 +124,19 @@ def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: 
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
         calibrated=calibrated,
+    )
+
+
+def codec_facts(run: FinishedRun, text: str) -> CodecFacts | None:
+    """How a method's vectors were stored; None: as float16."""
+    facts = run.methods[text].get("codec")
+    if facts is None:
+        return None
+    return CodecFacts(
+        expression=facts["text"],
+        parameters=facts["parameters"],
+        bytes_per_vector=facts["bytes_per_vector"],
+        shared_bytes=facts["shared_bytes"],
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import pickle
 from functools import cache
@@ -15,6 +14,7 @@ from . import plugins, source
 from .contract import Pruner
 from .errors import PruneBoardError
 from .page import Window
+from .text_form import TextForm
 from .value_text import value_text
 
 
@@ -41,23 +41,20 @@ def built_in_methods() -> str:
     return source.fingerprint(folder.glob("*.py"), folder)
 
 
-def parameters(pruner: Pruner) -> dict[str, Any]:
+def parameters(form: TextForm) -> dict[str, Any]:
     """Its hyper-parameters; pruners and windows among them as text."""
-    fields = [f for f in dataclasses.fields(pruner) if not f.metadata.get("learned")]  # type: ignore[arg-type]
-    return {f.name: _plain(getattr(pruner, f.name)) for f in fields}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, (Pruner, Window)) else value
+    return {
+        name: str(value) if isinstance(value, (Pruner, Window)) else value for name, value in form.parameters().items()
+    }
 
 
 def state_text(value: Any) -> str | None:
-    """All of a pruner's fields, learned ones too, as a text that tells any two of them apart."""
+    """All fields of a pruner or codec, learned ones too, as a text that tells any two of them apart."""
     return value_text(value, _state_of_object)
 
 
 def _state_of_object(value: Any) -> str:
-    if isinstance(value, Pruner):
+    if isinstance(value, TextForm):
         return f"{value.name} {state_text(value.fields())}"
     if isinstance(value, torch.nn.Module):
         return f"{type(value).__qualname__} {state_text(dict(value.state_dict()))}"

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from pruners.core import apply, expression, identity
 from pruners.core.by_value import packed, unpacked
 from pruners.core.catalog import catalogue
+from pruners.core.codec_catalog import codec_catalogue
 from pruners.core.contract import Merged, Pruner, Subset
 from pruners.core.errors import PruneBoardError
 from pruners.core.groups import Groups
@@ -70,7 +71,9 @@ def _hint(error: BaseException | None) -> str:
 def _read(asked: dict[str, Any], arrays: Arrays) -> Answer:
     """The pruners that a text stands for."""
     known = catalogue(map(Path, asked["files"]))
-    return _described(expression.read(asked["text"], known), identity.codes)
+    pairs = expression.read(asked["text"], known, codec_catalogue())
+    header, states = _described([pruner for pruner, _ in pairs], identity.codes)
+    return {**header, "codecs": [None if codec is None else str(codec) for _, codec in pairs]}, states
 
 
 def _load(asked: dict[str, Any], arrays: Arrays) -> Answer:

@@ -17,6 +17,8 @@ import numpy as np
 from pruners.core import expression, identity, plugins, source
 from pruners.core.by_value import packed
 from pruners.core.catalog import expressions
+from pruners.core.codec import Codec
+from pruners.core.codec_catalog import codec_catalogue
 from pruners.core.contract import Pruner
 from pruners.core.errors import CatalogError, PruneBoardError
 from pruners.core.plugins import CatalogEntry
@@ -66,21 +68,26 @@ def is_built_in(pruner: Pruner) -> bool:
     return own and all(map(is_built_in, pruner.parts()))
 
 
-def host(selectors: Sequence[str], own: Sequence[Pruner] = (), apart: Isolation = USUAL) -> list[Pruner]:
-    """Pruners of texts, then those given as objects."""
+def host(
+    selectors: Sequence[str], own: Sequence[Pruner] = (), apart: Isolation = USUAL
+) -> list[tuple[Pruner, Codec | None]]:
+    """Pruners of texts, each with its codec if the text names one; then those given as objects."""
     texts, known = expressions(selectors)
-    pruners: list[Pruner] = []
+    found: list[tuple[Pruner, Codec | None]] = []
     for text in texts:
         names = set(re.findall(r"[^\W\d]\w*", text))
         strangers = [entry for name, entry in known.items() if name in names and entry.source != BUILT_IN]
-        pruners += _guests(text, strangers, known, apart) if strangers else expression.read(text, known)
-    return [*pruners, *(each if is_built_in(each) else _by_value(each, apart) for each in own)]
+        if strangers:
+            found += _guests(text, strangers, known, apart)
+        else:
+            found += expression.read(text, known, codec_catalogue())
+    return [*found, *((each if is_built_in(each) else _by_value(each, apart), None) for each in own)]
 
 
 def _guests(
     text: str, strangers: Sequence[CatalogEntry], known: Mapping[str, CatalogEntry], apart: Isolation
-) -> list[Pruner]:
-    """The pruners of a text that names methods of files or packages."""
+) -> list[tuple[Pruner, Codec | None]]:
+    """The pruners of a text that names methods of files or packages, with their codecs."""
     files = sorted({entry.file.resolve() for entry in strangers if entry.module is None})
     read = {file: source.with_imports(file, file.parent) for file in files}
     packages = sorted({entry.source for entry in strangers if entry.module is not None})
@@ -88,7 +95,8 @@ def _guests(
     limits = apart.limits(AUTO, [inner for each in read.values() for inner in each])
     home = Home((*map(str, files), *packages), diagnostic, limits)
     asked = {"do": "read", "text": text, "files": list(map(str, files)), "who": text}
-    described = read_answer(*ask(home, None, "", asked, {}), text)
+    answer, states = ask(home, None, "", asked, {})
+    described = read_answer(answer, states, text)
     own = [source.fingerprint(inner, file.parent) for file, inner in read.items()]
     for facts, _ in described:
         _refuse_other_names(facts, text, known)
@@ -97,7 +105,22 @@ def _guests(
         inside = files[0].parent
         texts = ((path.relative_to(inside).as_posix(), path.read_text("utf-8", "replace")) for path in read[files[0]])
         brought |= {"texts": tuple(texts), "source_hash": own[0]}
-    return _with_partners(described, home, lambda facts: sorted({*facts.codes, *own}), **brought)
+    pruners = _with_partners(described, home, lambda facts: sorted({*facts.codes, *own}), **brought)
+    return list(zip(pruners, _codecs(answer, text, len(pruners)), strict=True))
+
+
+def _codecs(answer: Mapping[str, Any], text: str, count: int) -> list[Codec | None]:
+    """The codecs that a process read in a text, made here: its own word is not enough."""
+    known, words = codec_catalogue(), set(re.findall(r"[^\W\d]\w*", text))
+    found: list[Codec | None] = []
+    for name in answer["codecs"]:
+        (codec,) = [None] if name is None else expression.read_codecs(str(name), known)
+        if codec is not None and codec.name not in words:
+            raise CatalogError(f"{text}: its process says that it is stored as {codec}, which is not what was asked")
+        found.append(codec)
+    if len(found) != count:
+        raise CatalogError(f"{text}: its process describes {count} pruners, and {len(found)} codecs")
+    return found
 
 
 def _by_value(pruner: Pruner, apart: Isolation) -> Pruner:

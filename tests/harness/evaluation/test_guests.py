@@ -20,7 +20,8 @@ from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.run_folder import RunFolder
 from harness.progress import quiet
-from pruners import Page, Scorer, learned, resolve, scorer
+from pruners import Page, Scorer, learned, scorer
+from pruners.core.catalog import resolve_stored
 from pruners.guests import sandbox
 from pruners.guests.host import Isolation
 
@@ -147,7 +148,9 @@ class World:
         import harness.evaluation.scores as scores
 
         with monkeypatch.context() as patch:
-            patch.setattr(methods, "host", lambda texts, own, apart: [*resolve(texts), *own])
+            patch.setattr(
+                methods, "host", lambda texts, own, apart: [*resolve_stored(texts), *((o, None) for o in own)]
+            )
             patch.setattr(scores, "score_page", scores.score_page)  # restored, whatever a method does to it
             return self.evaluate(*pruners)
 

@@ -235,8 +235,8 @@ def _cells(stated: Submission, made: NewSubmission) -> str:
         if was is not None and is_ is not None and abs(was - is_) > 1e-6 * is_:
             return f"{place}: submitted are {was:.1f} bytes a page, measured {is_:.1f}"
         for k in ("50", "100"):
-            if k in cell.ndcg and abs(cell.ndcg[k] - again.ndcg[k]) > RATIO:  # type: ignore[index]
-                return f"{place}: submitted is an NDCG@{k} of {cell.ndcg[k]:.4f}, measured {again.ndcg[k]:.4f}"  # type: ignore[index]
+            if k in cell.ndcg and abs(cell.ndcg[k] - again.ndcg[k]) > RATIO:
+                return f"{place}: submitted is an NDCG@{k} of {cell.ndcg[k]:.4f}, measured {again.ndcg[k]:.4f}"
     return ""
 
 

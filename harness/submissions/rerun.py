@@ -5,9 +5,10 @@ Submissions of before 0.2 do not say their seed and calibration pages; the defau
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from harness.backbones import registry
 from harness.benchmarks.embedded import NAMES
@@ -49,21 +50,25 @@ def rerun(path: Path, submission: Submission, given: Given, scratch: Path) -> Re
     method, benchmark = submission.method, submission.benchmark.name
     selector, text = _pruner(submission, given, scratch / submission.id)
     seen, said = submission.settings, method.calibrated
-    on = said.get("on") if isinstance(said.get("on"), dict) else None
-    window = said.get("window") if isinstance(said.get("window"), dict) else None
+    data, window, pages = _said(said, "on", "benchmark"), _said(said, "window", "window"), _said(said, "on", "pages")
+    pages = pages if isinstance(pages, int) and pages > 0 else Config.calibration_pages
     budgets = tuple(sorted({cell.budget for cell in submission.cells} - {1.0}))
     trials = max(cell.trials for cell in submission.cells)
     config = Config(
         backbone=given.backbone or _backbone(submission),
         benchmark=_benchmark(benchmark, given),
-        calibration=_calibration(benchmark, str(on["benchmark"]) if on else None, given),
+        calibration=_calibration(benchmark, str(data) if data else None, given),
         pruners=(selector,),
         budgets=budgets or (1.0,),
         trials=seen.trials if seen else (trials if trials > 1 else None),
         seed=seen.seed if seen else Config.seed,
-        window=str(window["window"]) if window else (seen.window if seen else None),
+        window=str(window) if window else (seen.window if seen else None),
         profile=submission.backbone.profile or "visual",
-        calibration_pages=seen.calibration_pages if seen else _pages(on),
+        calibration_pages=seen.calibration_pages
+        if seen
+        else pages
+        if isinstance(pages, int)
+        else Config.calibration_pages,
         window_pairs=seen.window_pairs if seen else Config.window_pairs,
         dtype=seen.dtype if seen else None,
         max_visual_tokens=seen.max_visual_tokens if seen else None,
@@ -107,16 +112,17 @@ def _pruner(submission: Submission, given: Given, folder: Path) -> tuple[str, st
     method = submission.method
     if method.file_hash is None:
         return method.expression, method.expression
-    name, _, text = method.expression.partition(":")
+    name, colon, text = method.expression.partition(":")
+    if not colon:  # a composition around it: adaptive(mine)
+        name, text = "", method.expression
     if given.pruner is not None:
-        files = source.with_imports(given.pruner.resolve(), given.pruner.resolve().parent)
-        found = source.fingerprint(files, given.pruner.resolve().parent)
+        found = _fingerprint(given.pruner.resolve())
         if method.source_hash is None:
             raise PruneBoardError(f"{submission.id} does not say which file measured it: no file can be shown to be it")
         if found != method.source_hash:
             raise PruneBoardError(f"{given.pruner} is not the file that {submission.id} was measured with: {found}")
         return f"{given.pruner}:{text}", text
-    if not method.source or not text:
+    if not method.source:
         raise PruneBoardError(
             f"{submission.id} is of a method that is not built in, and does not carry its source: "
             "ask the submitter for the file, and give it with --pruner FILE"
@@ -127,12 +133,15 @@ def _pruner(submission: Submission, given: Given, folder: Path) -> tuple[str, st
             raise PruneBoardError(f"{submission.id}: {path!r} cannot be a file of a method")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(code, encoding="utf-8")
-    file = folder.resolve() / name
-    if name not in method.source or source.fingerprint(source.with_imports(file, file.parent), file.parent) != (
-        method.source_hash
-    ):
-        raise PruneBoardError(f"{submission.id}: the source that it carries is not the file that its hash is of")
-    return f"{file}:{text}", text
+    for path in [name] if colon else method.source:
+        file = folder.resolve() / path
+        if file.is_file() and _fingerprint(file) == method.source_hash:
+            return f"{file}:{text}", text
+    raise PruneBoardError(f"{submission.id}: the source that it carries is not the file that its hash is of")
+
+
+def _fingerprint(file: Path) -> str:
+    return source.fingerprint(source.with_imports(file, file.parent), file.parent)
 
 
 def _backbone(submission: Submission) -> str:
@@ -165,6 +174,9 @@ def _calibration(benchmark: str, name: str | None, given: Given) -> str | None:
     return _benchmark(name, given)
 
 
-def _pages(on: object) -> int:
-    pages = on.get("pages") if isinstance(on, dict) else None
-    return pages if isinstance(pages, int) and pages > 0 else Config.calibration_pages
+def _said(calibrated: Mapping[str, Any], *keys: str) -> Any:
+    """What a submission says of its calibration, which may be any JSON; None: nothing."""
+    found: Any = calibrated
+    for key in keys:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found

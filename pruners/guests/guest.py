@@ -88,11 +88,11 @@ class Guest(Pruner):
         return Declaration(**_Declared(**self.facts.declaration).model_dump())
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         return self.facts.text
 
     @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+    def needs(self) -> tuple[str, ...]:
         return tuple(self.facts.needs)
 
     def parts(self) -> list[Pruner]:

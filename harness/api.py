@@ -509,12 +509,13 @@ def reproduce(
     workers: int | None = None,
     sandbox: str = "on",
     readable: Sequence[Path | str] = (),
+    sample: int | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Iterator[Reproduction]:
     """Measure stored submissions again from scratch (None: all that were measured), and compare ranking by ranking.
 
-    `harness reproduce --help` explains options. What came out is given one by one; `record_verified` writes it down.
+    `harness reproduce --help` explains options. What came out is given one by one; `record(by)` of one is to be signed.
     """
     import tempfile
 
@@ -540,6 +541,7 @@ def reproduce(
             store=Path(store) if store else None,
             workers=workers or os.cpu_count() or 1,
             apart=apart,
+            sample=sample,
             progress=progress or quiet,
             say=say or _nobody,
         )

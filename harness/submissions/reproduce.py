@@ -9,6 +9,7 @@ verify on another kind of processor: that is said, and is no proof of a forgery.
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,10 +59,16 @@ class Reproduction:
     difference: str
     environment: Environment | None
     path: Path
+    was_run: bool = True
+    """False: it could not be run here, for want of data, source or checkpoint; `difference` says why."""
 
     @property
     def verified(self) -> bool:
         return not self.difference
+
+    @property
+    def status(self) -> str:
+        return "verified" if self.verified else "differs" if self.was_run else "not run"
 
     def record(self, by: str, day: date | None = None) -> Verification:
         """What a maintainer signs."""
@@ -87,11 +94,12 @@ def reproduce(
     store: Path | None = None,
     workers: int = 1,
     apart: Isolation = Isolation(ON),  # noqa: B008
+    sample: int | None = None,
     progress: Progress = quiet,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Reproduction]:
     """Measure submissions again, and compare. Runs are written into `out`; pages are encoded anew unless a `store` of
-    one's own is named.
+    one's own is named. With `sample` only so many of those that can be run here are measured, others every time.
     """
     with tempfile.TemporaryDirectory(prefix="pruneboard-") as scratch:
         reruns, impossible = [], []
@@ -100,8 +108,10 @@ def reproduce(
             try:
                 reruns.append(rerun(path, submission, given, Path(scratch)))
             except PruneBoardError as error:
-                impossible.append(_nothing(path, submission, str(error)))
+                impossible.append(_nothing(path, submission, str(error), was_run=False))
         yield from impossible
+        if sample is not None:
+            reruns = random.SystemRandom().sample(reruns, min(sample, len(reruns)))
         for i, (config, members) in enumerate(together(reruns)):
             folders = RunPaths(store or out / "stores", out / f"run-{i + 1}-{config.key}", workers, apart)
             found = evaluate(config, folders, progress, say)
@@ -240,7 +250,7 @@ def _cells(stated: Submission, made: NewSubmission) -> str:
     return ""
 
 
-def _nothing(path: Path, stated: Submission, reason: str) -> Reproduction:
+def _nothing(path: Path, stated: Submission, reason: str, was_run: bool = True) -> Reproduction:
     """A submission that could not be measured again, or not as the same thing."""
     names = stated.method.name, stated.benchmark.name, stated.backbone.name
-    return Reproduction(stated.id, *names, 0, 0, reason, None, path)
+    return Reproduction(stated.id, *names, 0, 0, reason, None, path, was_run)

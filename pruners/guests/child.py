@@ -34,11 +34,11 @@ shut_in = False
 """Whether this is a sandbox."""
 
 
-def serve(place: int) -> None:
+def serve(line: Connection) -> None:
     """Answer until the other side is gone."""
     os.dup2(2, 1)  # what a method prints is for people
     torch.set_num_threads(1)  # as wherever pages are pruned: results do not depend on threads
-    with threadpool_limits(1), Connection(place) as line:
+    with threadpool_limits(1), line:
         line.send_bytes(pack({"pid": os.getpid()}, {}))
         while True:
             try:

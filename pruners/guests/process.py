@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pruners.core.errors import CatalogError, ExpressionError, PrunerError
+from pruners.core.errors import CatalogError, ExpressionError, PruneBoardError, PrunerError
 from pruners.core.learned_state import UnwritableError
 
 from .frames import MOST, Arrays, FrameError, pack, unpack
@@ -47,10 +47,13 @@ class Process:
     """One process. Made by `process_of`, which makes another when it died."""
 
     def __init__(self, home: Home) -> None:
+        if not hasattr(os, "fork"):
+            raise PruneBoardError("methods that are not built in need processes that fork: Linux or macOS")
         ours, theirs = socket.socketpair()
         with theirs:
-            _send(home, theirs.fileno())
+            socket.send_fds(_requests(), [b"a guest"], [theirs.fileno()])
         self.line = Connection(ours.detach())
+        self.line.send_bytes(_request(home))
         self.sent: set[str] = set()
         """States that it has."""
         self.serial = 0
@@ -112,13 +115,14 @@ _template: tuple[socket.socket, int, int] | None = None
 """The socket that takes requests, the pipe that says we are alive, the process that started it."""
 
 
-def _send(home: Home, place: int) -> None:
+def _request(home: Home) -> bytes:
+    """What a new process must know before it is a guest."""
     request = {
         "path": [entry or os.getcwd() for entry in sys.path],
         "readable": None if home.readable is None else list(home.readable),
         "environment": dict(os.environ) if home.readable is None else {},
     }
-    socket.send_fds(_requests(), [json.dumps(request).encode()], [place])
+    return json.dumps(request).encode()
 
 
 def _requests() -> socket.socket:
@@ -126,7 +130,6 @@ def _requests() -> socket.socket:
     global _template
     if _template is None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
         alive, here = os.pipe()
         path = [str(Path(__file__).resolve().parents[2]), *(entry for entry in sys.path if entry)]
         code = (

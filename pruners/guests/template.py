@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import sys
+from multiprocessing.connection import Connection
 
 import numpy as np
 import torch
@@ -24,9 +25,6 @@ from . import child, sandbox
 
 KERNELS = ("coverage", "groups", "kmeans", "rows", "tome", "trees", "voronoi")
 """Compiled code of built-in methods, which a method may use: imported here, where numba finds what it kept of it."""
-
-LONGEST = 2**20
-"""Bytes of a request."""
 
 
 def main(requests: int, alive: int) -> None:
@@ -41,18 +39,19 @@ def main(requests: int, alive: int) -> None:
             ready, _, _ = select.select([calls.fileno(), alive], [], [])
             if alive in ready:
                 return
-            data, (place, *_), _, _ = socket.recv_fds(calls, LONGEST, 1)
+            _, (place, *_), _, _ = socket.recv_fds(calls, 64, 1)
             if os.fork() == 0:
                 calls.close()
                 os.close(alive)
-                _guest(place, json.loads(data))
+                _guest(Connection(place))
             os.close(place)
 
 
-def _guest(place: int, home: dict) -> None:
+def _guest(line: Connection) -> None:
     """Be a guest, and end."""
     try:
         _end_with(os.getppid())
+        home = json.loads(line.recv_bytes())
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a method may wait for what it starts
         sys.path[:] = home["path"]
         if home["readable"] is None:
@@ -61,7 +60,7 @@ def _guest(place: int, home: dict) -> None:
             _without_caches()
             child.shut_in = True
             sandbox.enter(home["readable"])
-        child.serve(place)
+        child.serve(line)
     except BaseException as error:
         print(f"a guest's process could not start: {error!r}", file=sys.stderr)
     finally:

@@ -46,13 +46,13 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
     global _work
     outer = _work
     try:
-        with _one_thread():
+        with one_thread():
             forks = "fork" in multiprocessing.get_all_start_methods() and not _in_worker
             if workers > 1 and len(items) > 1 and forks:
                 here = [work(item) for item in items[:first_here]]  # which may spread work of its own
                 _work = work
                 fork = multiprocessing.get_context("fork")
-                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
+                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=start_worker)
                 try:
                     yield itertools.chain(here, _in_order(pool, items[first_here:], AHEAD * workers))
                 finally:
@@ -81,7 +81,8 @@ def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iter
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """This process computes with one thread while the block runs."""
     with threadpool_limits(1):
         if "torch" not in sys.modules:
             yield
@@ -96,7 +97,8 @@ def _one_thread() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def _start() -> None:
+def start_worker() -> None:
+    """What every forked process does first."""
     global _in_worker
     _in_worker = True
     gc.freeze()  # what was inherited is no garbage here, and to look it through would copy its memory

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
+from harness.submissions.verified import SignedReport, reports_of
 from leaderboard import answers, compare, exports, heat, plot, words
 from leaderboard.backbones import backbone_pages, backbone_size
 from leaderboard.columns import COLUMNS, columns_of
@@ -141,7 +142,9 @@ class SitePages:
                 result_path(view, line), "result.html.j2", page=result_page(view, line), view=view, line=line
             )
 
-    def of_site(self, views: Sequence[View], pictures: Pictures) -> Iterator[File]:
+    def of_site(
+        self, views: Sequence[View], pictures: Pictures, verified: Sequence[SignedReport] = ()
+    ) -> Iterator[File]:
         """The files that need all views."""
         picture = FRONT if pictures.front else None
         yield self.page("index.html", "index.html.j2", picture=picture, **front(views))
@@ -152,7 +155,8 @@ class SitePages:
             kept = [(picture, picture_path(picture)) for picture in pictures.of_method.get(method.name, ())]
             yield self.page(f"method/{method.slug}.html", "method.html.j2", page=method, command=text, kept=kept)
         for backbone in backbone_pages(views):
-            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
+            given = {"page": backbone, "verified": reports_of(backbone.views[0].backbone, verified), **backbone_size()}
+            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", **given)
         yield from exports.search_files(views)
         yield exports.site_file(views)
         yield exports.feed_file(views, self.base_url)

@@ -25,7 +25,7 @@ def reproduce(
         Path | None, typer.Option(help="Folder that holds benchmarks, each a folder of its name, that are not ours.")
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Write what came out the same into verified.json. For maintainers.")
+        bool, typer.Option("--record", help="Write what came out the same into measured-again.json. For maintainers.")
     ] = False,
     by: Annotated[str | None, typer.Option(help="With --record: the maintainer who answers for it.")] = None,
     submissions: Annotated[Path | None, typer.Option(help="Folder of submissions. Default: the project's own.")] = None,
@@ -49,7 +49,7 @@ def reproduce(
     import harness
     from harness.progress import bar
     from harness.submissions.folder import own_folder
-    from harness.submissions.verified import write_verified
+    from harness.submissions.measured_again import write_measured_again
     from pruners.core.errors import PruneBoardError
 
     if bool(ids) == everything:
@@ -75,7 +75,7 @@ def reproduce(
         found.append(one)
         if one.verified and record and by:
             folder = submissions or own_folder("name a folder with --submissions")
-            write_verified(folder, {one.id: one.record(by)})
+            write_measured_again(folder, {one.id: one.record(by)})
         elif not one.verified:
             told = escape(f"{one.id} {one.method}: {one.difference}")
             people.print(f"[bold red]{one.status}[/] {told}", soft_wrap=True)

@@ -24,16 +24,17 @@ from harness import parquet
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.methods import Method
-from harness.evaluation.scores import Job, load_queries, score_pages
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import load_queries, score_pages
 from harness.metrics.ranking import TOP
 from harness.progress import Progress, quiet
 from harness.submissions.folder import read_submission
+from harness.submissions.measured_again import Verification, fingerprint
 from harness.submissions.rerun import Given, Rerun, rerun, together
 from harness.submissions.run_facts import FinishedRun, environment_facts
 from harness.submissions.schema import Environment, Origin, Submission
 from harness.submissions.submit import NewSubmission, WantedMethods, new_submissions, write
 from harness.submissions.tables import KEPT, PER_QUERY, kept_path, per_query_path
-from harness.submissions.verified import Verification, fingerprint
 from pruners.core.errors import PruneBoardError
 from pruners.guests.host import ON, Isolation
 
@@ -113,7 +114,7 @@ def reproduce(
         if sample is not None:
             reruns = random.SystemRandom().sample(reruns, min(sample, len(reruns)))
         for i, (config, members) in enumerate(together(reruns)):
-            folders = RunPaths(store or out / "stores", out / f"run-{i + 1}-{config.key}", workers, apart)
+            folders = RunPaths(store or out / "stores", out / f"run-{i + 1}-{config.key}", workers, apart=apart)
             found = evaluate(config, folders, progress, say)
             run = FinishedRun(folders.run)
             for one in members:

@@ -26,6 +26,7 @@ from harness.submissions.folder import (
     BENCHMARK,
     ENDINGS,
     FULL,
+    MEASURED_AGAIN,
     PINS,
     VERIFIED,
     ChangeBy,
@@ -36,6 +37,7 @@ from harness.submissions.folder import (
     read_submission,
     unsafe,
 )
+from harness.submissions.measured_again import Verification, read_measured_again, still_holds
 from harness.submissions.pins import (
     BenchmarkPin,
     PinnedFullModel,
@@ -50,7 +52,7 @@ from harness.submissions.schema import BenchmarkFacts, Submission
 from harness.submissions.size_checks import check_size
 from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
 from harness.submissions.tables import kept_path, per_query_path, read_kept, read_per_query
-from harness.submissions.verified import Verification, read_verified, still_holds
+from harness.submissions.verified import read_verified
 from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
@@ -115,7 +117,7 @@ class _Checking:
     known: frozenset[str] = frozenset()
     """Ids that were there before."""
     pins: dict[str, BenchmarkPin] = field(default_factory=dict)
-    verified: dict[str, Verification] = field(default_factory=dict)
+    measured_again: dict[str, Verification] = field(default_factory=dict)
     records: dict[str, BenchmarkRecord | None] = field(default_factory=dict)
     full_models: dict[tuple[str, str], PinnedFullModel | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
@@ -152,7 +154,8 @@ def validate(
     known = frozenset(path.stem for path in find_submissions(base)) if base is not None else frozenset()
     checking = _Checking(root, known)
     checking.pins = read_pins(root, checking.about(root / PINS))
-    checking.verified = read_verified(root, checking.about(root / VERIFIED))
+    read_verified(root, checking.about(root / VERIFIED))
+    checking.measured_again = read_measured_again(root, checking.about(root / MEASURED_AGAIN))
     wanted = find_submissions(root) if files is None else list(files)
     found = [_read(checking, path) for path in (wanted if files is None else dict.fromkeys([*_context(files), *files]))]
     _check_each(checking, [one for one in found if one is not None])
@@ -325,12 +328,14 @@ def _check_together(checking: _Checking) -> None:
 
 def _with_verification(checking: _Checking, entry: CheckedSubmission, notes: Notes) -> CheckedSubmission:
     """The highest rung, for who was measured again by a maintainer and has not changed since."""
-    record = checking.verified.get(entry.submission.id)
+    record = checking.measured_again.get(entry.submission.id)
     if record is None or not entry.ranked:
         return entry
     if not still_holds(record, read_submission(entry.path), entry.path):
         what = f"{record.by} verified other content under this id on {record.on}: it changed since"
-        notes.warn("status", what, "a maintainer runs `harness reproduce` again, or takes it out of verified.json")
+        notes.warn(
+            "status", what, "a maintainer runs `harness reproduce` again, or takes it out of measured-again.json"
+        )
         return entry
     return replace(entry, status="verified")
 

@@ -140,7 +140,7 @@ class World:
             calibration_pages=20,
             window_pairs=20,
         )
-        paths = RunPaths(self.stores, self.folder / f"run-{self.runs}", workers, Isolation(sandbox))
+        paths = RunPaths(self.stores, self.folder / f"run-{self.runs}", workers, apart=Isolation(sandbox))
         return evaluate(config, paths, quiet, own=own)
 
     def as_once(self, monkeypatch: pytest.MonkeyPatch, *pruners: str) -> Evaluation:

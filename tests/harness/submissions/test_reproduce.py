@@ -48,18 +48,18 @@ def test_what_was_measured_is_verified_and_a_later_change_undoes_it(spoiled: Spo
     code, said = reproduce(spoiled.root, "--all", "--record", "--by", "the toy maintainers")
     assert code == 0, said
     assert set(statuses(spoiled.root).values()) == {"verified"}
-    record = json.loads((spoiled.root / "verified.json").read_text())[spoiled.path("contrast").stem]
+    record = json.loads((spoiled.root / "measured-again.json").read_text())[spoiled.path("contrast").stem]
     assert record["by"] == "the toy maintainers"
     assert record["rankings"] == len(pd.read_parquet(spoiled.path("contrast").with_suffix(".parquet")))
     assert record["near_ties"] == 0
 
     spoiled.json("sap", lambda s: s["origin"].update(note="words may change"))
     assert statuses(spoiled.root)["sap"] == "verified"
-    known = json.loads((spoiled.root / "verified.json").read_text())
+    known = json.loads((spoiled.root / "measured-again.json").read_text())
     known[spoiled.path("random").stem]["files"][spoiled.path("random").with_suffix(".parquet").name] = (
         "sha256-" + 64 * "0"
     )
-    (spoiled.root / "verified.json").write_text(json.dumps(known))
+    (spoiled.root / "measured-again.json").write_text(json.dumps(known))
     assert statuses(spoiled.root)["random"] == "recomputed"
     assert any("it changed since" in problem.what for problem in spoiled.warnings())
 
@@ -82,7 +82,7 @@ def test_a_made_up_ranking_is_refused_with_the_place_where_it_differs(spoiled, r
     assert code == 1
     place = f"plain, query {row['query']}, budget 0.1, trial {row['trial']}, position 2"
     assert f"{place}: submitted is {row['top_10'][1]}, measured is {row['top_10'][5]}" in said
-    assert not (spoiled.root / "verified.json").exists()
+    assert not (spoiled.root / "measured-again.json").exists()
 
 
 def test_other_code_than_the_one_named_is_refused(spoiled, reproduce, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_record_needs_a_name_and_is_a_maintainers_act(spoiled, reproduce, tmp_
     with pytest.raises(PruneBoardError, match="--record --by"):
         reproduce(spoiled.root, spoiled.path("sap").stem, "--record")
     before = Path(shutil.copytree(spoiled.root, tmp_path / "before"))
-    (spoiled.root / "verified.json").write_text("{}")
+    (spoiled.root / "measured-again.json").write_text("{}")
     said = [p.what for p in validate(spoiled.root, base=before, by=ChangeBy("somebody")).problems if p.level == "error"]
     assert said == ["was changed: pinning and verifying are a maintainer's acts"]
     assert not [p for p in validate(spoiled.root, base=before, by=ChangeBy("a", True)).problems if p.level == "error"]

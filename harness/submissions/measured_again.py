@@ -1,7 +1,7 @@
 """Verified submissions: a maintainer measured them again from scratch, and every ranking came out the same.
 
-`submissions/measured-again.json` keeps for each id who did it, when and with what, and checksums of the submission: if any of
-it changes later, the record holds no more. `harness reproduce ID --record --by NAME` writes it.
+`submissions/measured-again.json` keeps for each id who did it, when and with what, and checksums of the submission: if
+any of it changes later, the record holds no more. `harness reproduce ID --record --by NAME` writes it.
 """
 
 from __future__ import annotations

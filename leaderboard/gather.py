@@ -52,7 +52,7 @@ class Batch:
             return None
         digest = hashlib.sha256()
         homes = sorted({path.parents[2] for path in self.files})
-        for path in [*self.files, *(file for home in homes for file in sorted(home.glob("*.*")))]:
+        for path in [*self.files, *(file for home in homes for file in sorted(home.glob("*.*")) if file.is_file())]:
             digest.update(f"{path}:".encode() + path.read_bytes())
             table = per_query_path(path)
             digest.update(f"{table.stat().st_size if table.is_file() else -1};".encode())

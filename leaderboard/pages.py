@@ -14,10 +14,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from harness.advice.rule import floored
+from harness.advice.words import name as taken
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
 from leaderboard import answers, compare, exports, heat, plot, words
+from leaderboard.advice import board_advice
 from leaderboard.backbones import backbone_pages, backbone_size
 from leaderboard.columns import COLUMNS, columns_of
 from leaderboard.groups import LOCAL
@@ -66,6 +69,8 @@ def environment(base_url: str | None) -> jinja2.Environment:
         "formula": words.formula,
         "titled": words.titled,
         "short_set": heat.short_name,
+        "taken": taken,
+        "floored": floored,
     }
     env.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     env.globals |= {
@@ -117,6 +122,7 @@ class SitePages:
         yield self.page(
             f"board/{view.slug}.html", "board.html.j2",
             **given, drawings=drawn.get(first or ""), drawing=first, xs=xs, ys=ys, maps=maps, steps=heat.legend(),
+            advice=board_advice(view),
         )  # fmt: skip
         for budget in view.budgets:
             rows = view.at(budget)[room:]

@@ -29,7 +29,7 @@ const defaults = {
   find: "",
   all: false,
   facets: {}, // key -> the values shown; a missing key shows all
-  // COLUMNS: from columns.js, written by `columns.py`. A phone has room for the figure and the size
+  // COLUMNS: written before this file by `site.py`, from `columns.py`. A phone has room for the figure and the size
   columns: keys.filter((key) => (matchMedia("(max-width: 700px)").matches ? COLUMNS[key].phone : !COLUMNS[key].extra)),
 };
 const ROOM = 150; // rows laid out at first: a thousand take a browser a third of a second, at every sort

@@ -141,6 +141,22 @@ def scale(
 
 
 @app.command()
+def board(
+    submissions: Annotated[int, typer.Option(min=1, help="Made-up submissions, a hundred a board.")] = 20_000,
+    folder: Annotated[Path, typer.Option(help="Where they and the site go: 0.5 GB; must not exist.")] = Path(
+        "bench-board"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Validate many made-up submissions and build their site: time, memory, and the largest page."""
+    from harness.bench.board import COLUMNS, measure
+    from harness.progress import bar, quiet
+
+    rows = measure(folder, submissions, quiet if as_json else bar)
+    print_rows(rows, COLUMNS, title=f"{submissions} made-up submissions, cache empty", as_json=as_json)
+
+
+@app.command()
 def encode(
     pages: Annotated[int, typer.Option(help="Pages (A4 at 150 dpi) to encode.")] = 96,
     milliseconds: Annotated[float, typer.Option(help="What the stand-in for a GPU takes a page.")] = 30.0,

@@ -80,6 +80,7 @@ def _candidate(line: Line, row: Row) -> Candidate:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         status=status,
+        codec=line.codec,
         vectors_per_page=row.vectors,
         prune_ms=row.milliseconds,
         needs=line.method.signals,

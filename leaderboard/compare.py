@@ -17,7 +17,7 @@ import numpy as np
 from harness.metrics.uncertainty import RESAMPLES, Interval
 from leaderboard.bootstrap import Resampled, resample
 from leaderboard.heat import short_name
-from leaderboard.lines import Line
+from leaderboard.lines import FLOAT16, Line
 from leaderboard.views import Gaps, View
 from leaderboard.words import budget_name
 
@@ -98,7 +98,9 @@ class Pairs:
 def make_pairs(view: View) -> Pairs:
     shown = [line for line in view.lines if any(row.data_sets for row in line.rows.values())]
     # measured ones first, and of these such as compete: they are what others are compared with
-    lines = tuple(sorted(shown, key=lambda line: (line.measured is None, not line.competes))[:MOST])
+    lines = tuple(
+        sorted(shown, key=lambda line: (line.measured is None, not line.competes, line.codec != FLOAT16))[:MOST]
+    )
     measured = [line.measured for line in lines[:PAIRED]]
     sets = [tuple(view.data_sets), *((name,) for name in view.data_sets)]
     return Pairs(view, lines, tuple(resample(measured, names, view.resamples or RESAMPLES) for names in sets))

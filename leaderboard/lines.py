@@ -14,6 +14,9 @@ from leaderboard.bootstrap import MeasuredScores, Resampled, measured
 from leaderboard.groups import LOCAL, AgainKind, RowGroup
 from leaderboard.rows import FULL, UNRANKED, Languages, Row, make_row
 
+FLOAT16 = "float16"
+"""The codec of an index of which nothing else is said."""
+
 
 @dataclass(frozen=True)
 class Again:
@@ -46,6 +49,22 @@ class Line:
         return self.entry.submission.method
 
     @property
+    def codec(self) -> str:
+        """How its vectors are stored."""
+        found = getattr(self.entry.submission, "codec", None)
+        return found.expression if found else FLOAT16
+
+    @property
+    def base(self) -> str:
+        """The method's name, whatever stores it: what its page is called."""
+        return self.method.name if self.codec == FLOAT16 else self.method.expression.partition(" | ")[0]
+
+    @property
+    def unpruned(self) -> bool:
+        """A codec alone: all vectors are kept."""
+        return self.codec != FLOAT16 and self.method.expression == f"full | {self.codec}"
+
+    @property
     def reported(self) -> bool:
         """A paper's figures: nobody can say which of them are tied, so they are ranked apart, in plain order."""
         return self.entry.status == "reported"
@@ -62,6 +81,11 @@ class Line:
     @property
     def ranked(self) -> bool:
         return self.competes and not self.local and self.entry.status != "unpinned"
+
+    @property
+    def compared(self) -> bool:
+        """Whether it may be named as the best for its size: measured here or by a run of one's own, and competing."""
+        return self.competes and self.entry.status not in ("reported", "unpinned")
 
     def light(self, first_of_its_full_model: bool) -> Line:
         """Without per-query figures, cells and data sets; one line of each full model keeps the full model's."""
@@ -112,14 +136,18 @@ def _figures(
 
 
 def labelled(lines: Sequence[Line]) -> list[Line]:
-    names = Counter(line.method.name for line in lines)
-    return [
-        replace(line, label=line.method.name if names[line.method.name] == 1 else _told_apart(line)) for line in lines
-    ]
+    names = Counter(_name(line) for line in lines)
+    return [replace(line, label=_name(line) if names[_name(line)] == 1 else _told_apart(line)) for line in lines]
+
+
+def _name(line: Line) -> str:
+    """The method's name; of one that a codec stores its text, `sap | int8`."""
+    text = line.method.expression
+    return line.method.name if line.codec == FLOAT16 else text.rpartition(":")[2] if line.method.file_hash else text
 
 
 def _told_apart(line: Line) -> str:
-    return f"{line.method.name} ({'local run' if line.local else line.entry.submission.id})"
+    return f"{_name(line)} ({'local run' if line.local else line.entry.submission.id})"
 
 
 def with_differences(line: Line, place: int, places: Mapping[int, int], found: Resampled | None) -> Line:

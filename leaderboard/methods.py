@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.submissions.validation import CheckedSubmission
-from leaderboard.lines import Line
+from leaderboard.lines import FLOAT16, Line
 from leaderboard.rows import Row
 from leaderboard.views import View
 from leaderboard.words import budget_name, file_name, fixed, titled
@@ -53,7 +53,9 @@ class MethodPage:
     @property
     def entry(self) -> CheckedSubmission:
         """The latest submission that measured it, else the latest: it says most of how the method was run."""
-        entries = [line.entry for _, line in self.results]
+        entries = [line.entry for _, line in self.results if line.codec == FLOAT16] or [
+            line.entry for _, line in self.results
+        ]
         return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))
 
     @property
@@ -85,7 +87,7 @@ def method_pages(views: Sequence[View]) -> list[MethodPage]:
     found: dict[str, list[tuple[View, Line]]] = {}
     for view in views:
         for line in view.lines:
-            found.setdefault(line.method.name, []).append((view, line))
+            found.setdefault(line.base, []).append((view, line))
     return [_page(name, tuple(found[name])) for name in sorted(found)]
 
 

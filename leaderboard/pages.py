@@ -125,7 +125,7 @@ class SitePages:
             advice=board_advice(view),
         )  # fmt: skip
         for budget in view.budgets:
-            rows = view.at(budget)[room:]
+            rows = view.listed(budget)[room:]
             for n, start in enumerate(range(0, len(rows), PART)):
                 part = rows[start : start + PART]
                 _, text = self.page(f"board/{view.slug}.html", "rows.html.j2", **given, rows=part)
@@ -178,7 +178,7 @@ def front(views: Sequence[View]) -> dict[str, Any]:
         "news": answers.news(views)[: answers.NEWEST],
         "contradictions": answers.contradictions(views),
         "counts": {
-            "methods": len({line.method.name for view in views for line in view.lines}),
+            "methods": len({line.base for view in views for line in view.lines}),
             "backbones": len({(view.backbone, view.kind) for view in views}),
             "benchmarks": len({view.benchmark for view in views}),
         },

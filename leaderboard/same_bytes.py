@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leaderboard.bootstrap import Resampled
-from leaderboard.lines import Line
+from leaderboard.lines import FLOAT16, Line
 from leaderboard.rows import Row
 
 SHARES = (0.01, 0.02, 0.05, 0.10)
@@ -19,7 +19,7 @@ ROUNDING = 1.05
 """A budget is rounded up to whole vectors: 5 % of 196 are 10, which is 5.1 %. So much more still counts as the same."""
 WAYS: Mapping[str, Callable[[Line, Row], bool]] = {
     "of all": lambda line, row: True,
-    "pruning alone": lambda line, row: line.codec is None and line.method.track.value != "quantised",
+    "pruning alone": lambda line, row: line.codec == FLOAT16 and line.method.track.value != "quantised",
     "a codec alone": lambda line, row: line.unpruned,
 }
 
@@ -34,7 +34,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class SameBytes:
-    """The best within a share of the full model's bytes; by way the best, if there is any, and all tied with the first."""
+    """Within a share of the full model's bytes: by way the best, if there is any, and all tied with the first."""
 
     share: float
     bytes: float

@@ -80,7 +80,7 @@ def build(
                 submissions += built.submissions
                 advance(1)
         views.sort(key=lambda view: shelf_order(view.kind, view.backbone, view.benchmark))
-        methods = {line.method.name for view in views for line in view.lines}
+        methods = {line.base for view in views for line in view.lines}
         pictures = draw(sorted(methods), progress) if drawn else Pictures()
         for path, content in [*pages.of_site(views, pictures), *pictures.files().items()]:
             write_inside(new, path, content)

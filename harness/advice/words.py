@@ -11,6 +11,8 @@ from harness.advice.rule import GB, Asked, Candidate, WouldGive, bound, floored,
 if TYPE_CHECKING:
     from harness.advice.advise import Advice, Option
 
+UNPRUNED = 0.999
+"""From here on a budget keeps all vectors: of the full model, and of a codec alone."""
 MOST_ABLE, MOST = 3, 8
 """Runners-up in words: those that qualify, and all; a program is given every one."""
 
@@ -110,7 +112,7 @@ def _more_time(row: Candidate, asked: Asked, scanned: float) -> str:
 
 def name(row: Candidate) -> str:
     """The method, its codec, and its budget."""
-    return f"{row.text} at {100 * row.budget:.3g} %" if row.budget < 1 else row.text
+    return f"{row.text} at {100 * row.budget:.3g} %" if row.budget < UNPRUNED else row.text
 
 
 def rounded_up(value: float) -> float:

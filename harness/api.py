@@ -58,6 +58,7 @@ def evaluate(
     backbone: str | None = None,
     benchmark: str | None = None,
     calibration: str | None = None,
+    codecs: Sequence[Any] | str | None = None,
     partners: Sequence[str] | None = None,
     budgets: str | Sequence[float] | None = None,
     trials: int | None = None,
@@ -80,6 +81,9 @@ def evaluate(
     `pruners` are text forms (`"sap"`, `"kmeans(renormalize=false)"`), files (`"mine.py"`), pruners (`kmeans()`) or
     their classes: a function decorated with `@scorer` is one, also if it is written in a notebook cell. None: every
     built-in method. Methods that fail have their reason in `results.failures`; the others are finished.
+
+    `codecs` say how vectors are stored (`"float16,int8"`, or codecs: `[float16(), int8()]`): every method is measured
+    with each, and each by itself. None: float16, and what a text form names (`"sap | int8"`).
     """
     from harness.encode import default_root
     from harness.evaluation.evaluate import RunPaths, run_name
@@ -93,6 +97,7 @@ def evaluate(
         backbone=backbone,
         benchmark=benchmark,
         calibration=calibration,
+        codecs=codecs,
         partners=partners,
         budgets=budgets,
         trials=trials,
@@ -126,13 +131,13 @@ def plan(
 ) -> Plan:
     """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
     from harness.encode import default_root
-    from harness.evaluation.methods import choose_methods
-    from harness.evaluation.own_threshold import add_partners
+    from harness.evaluation.own_threshold import methods_of
     from harness.evaluation.plan import plan as make
 
     chosen = settings(config, **given)
-    methods = add_partners(choose_methods(chosen.pruners, chosen.trials), chosen.partners, chosen.trials)
-    return make(chosen, methods, Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate)
+    return make(
+        chosen, methods_of(chosen), Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate
+    )
 
 
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
@@ -146,7 +151,11 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
     start = config if isinstance(config, Config) else read_config(Path(config)) if config else Config()
     if isinstance(given.get("budgets"), str):
         given["budgets"] = parse_budgets(given["budgets"])
-    lists = {name: tuple(given[name]) for name in ("pruners", "partners", "budgets") if given.get(name) is not None}
+    if given.get("codecs") is not None:
+        given["codecs"] = [given["codecs"]] if isinstance(given["codecs"], str) else map(str, given["codecs"])
+    lists = {
+        name: tuple(given[name]) for name in ("pruners", "codecs", "partners", "budgets") if given.get(name) is not None
+    }
     return with_overrides(start, **{**given, **lists})
 
 

@@ -25,7 +25,7 @@ from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.scores import Job, gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.progress import Progress
 from pruners import Page, unit
@@ -129,9 +129,9 @@ def _evaluate(pages: int, queries: int, workers: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         run = RunFolder(Path(folder))
         found = tally(job, evaluator.evaluate, workers, lambda pages: None)
-        run.write_result("full", evaluator.full(found, DIM, INDEX_BITS), {})
+        run.write_result("full", evaluator.full(found, DIM), {})
         for method in methods:
-            run.write_result(method.slug, evaluator.method(method, found), {})
+            run.write_result(method.slug, evaluator.method(method, found, DIM), {})
     seconds = time.perf_counter() - start
     unit_mb = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
     both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN

@@ -44,13 +44,13 @@ class Setting:
 
 def require_calibration(setting: Setting, methods: Sequence[Method]) -> None:
     """Before any work: methods that learn something must have something to learn it from."""
-    learners = [m.text for m in methods if m.pruner.needs_calibration]
+    learners = [m.text for m in methods if m.needs_calibration]
     card = setting.backbone.card
     if (
         given_or_saved(setting.config.window, setting.backbone, setting.stores, {}) is None
         and as_reported(card) is None
     ):
-        learners = [m.text for m in methods if m.pruner.needs_calibration or m.pruner.open_window]
+        learners = [m.text for m in methods if m.needs_calibration or m.pruner.open_window]
     if learners and setting.calibration is None:
         raise PruneBoardError(
             f"{', '.join(learners)} must be calibrated on pages that are not evaluated, and {setting.benchmark.name} "
@@ -66,7 +66,7 @@ def calibrated(
     config = setting.config
     fit = [method for method in methods if method.failure is None]
     wants_window = any(m.pruner.open_window for m in fit)
-    wants_pages = any(m.pruner.needs_calibration for m in fit)
+    wants_pages = any(m.needs_calibration for m in fit)
     if not wants_window and not wants_pages:
         return prepare(methods, None, [], config.budgets)
     bound: BoundWindow | None = None

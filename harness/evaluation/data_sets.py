@@ -13,7 +13,7 @@ from harness.evaluation.methods import FULL, Method
 from harness.evaluation.own_threshold import at_realised_ratio
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.scores import Job, gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -91,12 +91,12 @@ def _evaluate(
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
         found = tally(job, plan.evaluator.evaluate, workers, advance)
     data = read_from(plan.evaluator.data_set, job.store)
-    run.write_result(FULL, plan.evaluator.full(found, job.store.dim, INDEX_BITS), measuring() | data)
+    run.write_result(FULL, plan.evaluator.full(found, job.store.dim), measuring() | data)
 
     scored = [method for method in job.methods if method.text not in found.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
-            result = plan.evaluator.method(method, found)
+            result = plan.evaluator.method(method, found, job.store.dim)
             run.write_result(method.slug, result, {**made_by[method.text], **data})
             advance(1)
     run.add_timings(name, found.milliseconds)

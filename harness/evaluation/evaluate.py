@@ -15,8 +15,8 @@ from harness.evaluation.calibration import Setting, calibrated, require_calibrat
 from harness.evaluation.config import Config
 from harness.evaluation.data_sets import evaluate_data_sets
 from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
-from harness.evaluation.methods import Method, choose_methods, refuse_unfit
-from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.methods import Method, refuse_unfit
+from harness.evaluation.own_threshold import methods_of
 from harness.evaluation.plan import head_of_run
 from harness.evaluation.presence import absent, options_of, require_reachable
 from harness.evaluation.record import with_own, write_record
@@ -67,7 +67,7 @@ def evaluate(
     `own` are pruners given as objects; the configuration names them by their text among its pruners.
     """
     texts = _texts(config, own)
-    methods = add_partners(choose_methods(texts, config.trials, own), config.partners, config.trials)
+    methods = methods_of(config, texts, own)
     if missing := absent(config, methods):
         require_reachable(missing)
         say(f"to be fetched: {'; '.join(missing)}")

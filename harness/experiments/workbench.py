@@ -23,8 +23,7 @@ from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import RunPaths, evaluate, run_name
 from harness.evaluation.made_by import codes_of, measuring
-from harness.evaluation.methods import choose_methods
-from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.own_threshold import methods_of
 from harness.evaluation.summary import summarise
 from harness.experiments.cells import Cells, read_cells
 from harness.progress import Progress
@@ -193,7 +192,7 @@ class Workbench:
         found = evaluate(config, places, self.progress, self.say)
         for method, reason in found.failures.items():
             self.say(f"left out: {method}: {reason}")
-        methods = add_partners(choose_methods(config.pruners, config.trials), config.partners, config.trials)
+        methods = methods_of(config)
         summaries = {
             group: summarise(found.run, data_sets, methods, config.budgets) for group, data_sets in self.groups.items()
         }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -42,6 +42,16 @@ class QueryTiles:
 
     def __len__(self) -> int:
         return self.tiles[-1].last if self.tiles else 0
+
+    def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> QueryTiles:
+        """The same queries after `change` of their vectors `[tokens, d]`, as a codec compares them."""
+        made = [
+            torch.from_numpy(np.ascontiguousarray(change(tile.tokens.T.cpu().numpy()).T, np.float32))
+            for tile in self.tiles
+        ]
+        return QueryTiles(
+            tuple(replace(tile, tokens=new.to(tile.tokens.device)) for tile, new in zip(self.tiles, made, strict=True))
+        )
 
 
 def tile_tokens(page_vectors: float) -> int:

@@ -63,7 +63,7 @@ def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> Tally:
 
 
 def result(text: str, cells: np.ndarray, kept: np.ndarray, name: str = "by hand") -> Result:
-    return evaluator(name).method(method(text, len(cells)), scored(text, cells, kept))
+    return evaluator(name).method(method(text, len(cells)), scored(text, cells, kept), DIM)
 
 
 def test_the_summary_of_several_trials_is_their_mean() -> None:
@@ -94,7 +94,7 @@ def test_rows_have_every_query_of_every_trial() -> None:
 
 
 def test_the_full_model_keeps_everything() -> None:
-    (entry,) = evaluator().full(scored("eos", TRIALS[:1], KEPT[:1]), DIM, BITS).summary
+    (entry,) = evaluator().full(scored("eos", TRIALS[:1], KEPT[:1]), DIM).summary
     assert (entry["budget"], entry["realised"], entry["score_retention"]) == (1, 1, 1)
     assert entry["vectors_per_page"] == (40 + PROMPT) / 2
     assert entry["bytes_per_page"] == (40 + PROMPT) * DIM * 2 / 2
@@ -122,7 +122,7 @@ def write_run(folder: Path, found: dict[str, list[Result]]) -> RunFolder:
     """A run of two data sets: for each method its results on both."""
     run = RunFolder(folder)
     for name in ("one", "two"):
-        run.write_result(FULL, evaluator(name).full(scored("eos", TRIALS[:1], KEPT[:1]), DIM, BITS), {})
+        run.write_result(FULL, evaluator(name).full(scored("eos", TRIALS[:1], KEPT[:1]), DIM), {})
     for text, results in found.items():
         for each in results:
             run.write_result(method(text).slug, each, {})

@@ -13,7 +13,7 @@ from harness.advice.words import rounded_up
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.progress import Progress
 from leaderboard.gather import gather
-from leaderboard.lines import Line
+from leaderboard.lines import UNSURE, Line
 from leaderboard.rows import FULL, Row
 from leaderboard.views import View, make_views
 from pruners.core.errors import PruneBoardError
@@ -60,7 +60,7 @@ def board_advice(view: View) -> BoardAdvice | None:
 
 def view_candidates(view: View) -> Iterator[Candidate]:
     """Every line at every budget; the unpruned index keeps 100 by definition."""
-    sized = [line for line in view.lines if line.full.bytes and not line.reported]
+    sized = [line for line in view.lines if line.full.bytes and line.entry.status not in UNSURE]
     if sized:
         whole, status = sized[0].full, sized[0].entry.status
         yield Candidate(UNPRUNED, FULL, whole.bytes, 100.0, 100.0, 100.0, status, vectors_per_page=whole.vectors)
@@ -80,7 +80,7 @@ def _candidate(line: Line, row: Row) -> Candidate:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         status=status,
-        codec=line.codec,
+        codec=line.stored,
         vectors_per_page=row.vectors,
         prune_ms=row.milliseconds,
         needs=line.method.signals,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from harness.evaluation.same_bytes import BEST
 from harness.metrics.uncertainty import Interval
 from leaderboard.groups import AgainKind
 from leaderboard.lines import Line
@@ -63,7 +64,7 @@ def answer(view: View) -> Answer | None:
 def _by_bytes(view: View) -> Answer | None:
     """The best in a tenth of the bytes, unless it is a run of one's own beside what is submitted."""
     same = next((one for one in view.same_bytes if one.share == PICK_AT), None)
-    best = same.best.get("of all") if same else None
+    best = same.best.get(BEST) if same else None
     if same is None or best is None:
         return None
     line = view.by_label[best.label]

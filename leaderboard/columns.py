@@ -72,7 +72,7 @@ COLUMNS = (
         "ascending",
     ),
     Column("method", "Method", "The pruning method", lambda li, r: li.label, "ascending", words=True),
-    Column("codec", "Codec", "How vectors are stored", lambda li, r: li.codec, "ascending", words=True),
+    Column("codec", "Codec", "How vectors are stored", lambda li, r: li.stored, "ascending", words=True),
     Column("retention", "Retention", "NDCG@5 in % of the full model's [95 % interval]", _retention),
     Column("local", "Your run", "What a run of your own differs by, in points of retention; it takes no rank", _local),
     Column(

@@ -47,7 +47,7 @@ def _record(view: View, line: Line, row: Row) -> dict[str, Any]:
         "label": line.label,
         "expression": line.method.expression,
         "track": line.method.track.value,
-        "codec": line.codec,
+        "codec": line.stored,
         "budget": row.budget,
         "retention": row.retention,
         "interval": [row.interval.low, row.interval.high] if row.interval else None,
@@ -113,7 +113,7 @@ def _fit(view: View, fit: Fit) -> dict[str, Any]:
     row = line.rows[fit.budget]
     return {
         "label": fit.label,
-        "codec": line.codec,
+        "codec": line.stored,
         "budget": fit.budget,
         "bytes_per_page": row.bytes,
         "retention": row.retention,

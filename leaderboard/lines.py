@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.metrics.uncertainty import Interval
-from harness.submissions.schema import MethodFacts
+from harness.submissions.names import slug
+from harness.submissions.schema import MethodFacts, Track
 from harness.submissions.validation import CheckedSubmission
 from leaderboard import headline
 from leaderboard.bootstrap import MeasuredScores, Resampled, measured
 from leaderboard.groups import LOCAL, AgainKind, RowGroup
 from leaderboard.rows import FULL, UNRANKED, Languages, Row, make_row
+from pruners.core.codec_catalog import DEFAULT
 
-FLOAT16 = "float16"
-"""The codec of an index of which nothing else is said."""
+UNSURE = ("reported", "unpinned")
+"""Statuses of figures that nobody has measured here, or on data that nobody vouches for."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,23 @@ class Line:
     @property
     def codec(self) -> str:
         """How its vectors are stored."""
-        found = getattr(self.entry.submission, "codec", None)
-        return found.expression if found else FLOAT16
+        found = self.entry.submission.codec
+        return found.expression if found else DEFAULT
+
+    @property
+    def stored(self) -> str:
+        """The codec, or that a method stores vectors in a form of its own."""
+        return "own" if self.codec == DEFAULT and self.method.track is Track.quantised else self.codec
 
     @property
     def base(self) -> str:
         """The method's name, whatever stores it: what its page is called."""
-        return self.method.name if self.codec == FLOAT16 else self.method.expression.partition(" | ")[0]
+        return self.method.name if self.codec == DEFAULT else slug(_text(self.method).partition(" | ")[0])
 
     @property
     def unpruned(self) -> bool:
         """A codec alone: all vectors are kept."""
-        return self.codec != FLOAT16 and self.method.expression == f"full | {self.codec}"
+        return self.codec != DEFAULT and self.method.expression == f"full | {self.codec}"
 
     @property
     def reported(self) -> bool:
@@ -85,7 +92,7 @@ class Line:
     @property
     def compared(self) -> bool:
         """Whether it may be named as the best for its size: measured here or by a run of one's own, and competing."""
-        return self.competes and self.entry.status not in ("reported", "unpinned")
+        return self.competes and self.entry.status not in UNSURE
 
     def light(self, first_of_its_full_model: bool) -> Line:
         """Without per-query figures, cells and data sets; one line of each full model keeps the full model's."""
@@ -142,8 +149,12 @@ def labelled(lines: Sequence[Line]) -> list[Line]:
 
 def _name(line: Line) -> str:
     """The method's name; of one that a codec stores its text, `sap | int8`."""
-    text = line.method.expression
-    return line.method.name if line.codec == FLOAT16 else text.rpartition(":")[2] if line.method.file_hash else text
+    return line.method.name if line.codec == DEFAULT else _text(line.method)
+
+
+def _text(method: MethodFacts) -> str:
+    """Its text form, without the file that holds it."""
+    return method.expression.rpartition(":")[2] if method.file_hash else method.expression
 
 
 def _told_apart(line: Line) -> str:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.submissions.validation import CheckedSubmission
-from leaderboard.lines import FLOAT16, Line
+from leaderboard.lines import Line
 from leaderboard.rows import Row
 from leaderboard.views import View
 from leaderboard.words import budget_name, file_name, fixed, titled
 from pruners.core.budget import STANDARD
 from pruners.core.catalog import catalogue, formula, kind, words
+from pruners.core.codec_catalog import DEFAULT
 
 OUT = "runs/again"
 
@@ -53,7 +54,7 @@ class MethodPage:
     @property
     def entry(self) -> CheckedSubmission:
         """The latest submission that measured it, else the latest: it says most of how the method was run."""
-        entries = [line.entry for _, line in self.results if line.codec == FLOAT16] or [
+        entries = [line.entry for _, line in self.results if line.codec == DEFAULT] or [
             line.entry for _, line in self.results
         ]
         return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))

@@ -6,22 +6,14 @@ codec, and what is best for its size is told here: each line with the best of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.evaluation.same_bytes import BEST, PRUNING, SHARES, STORING, fits
 from leaderboard.bootstrap import Resampled
-from leaderboard.lines import FLOAT16, Line
+from leaderboard.lines import Line
 from leaderboard.rows import Row
-
-SHARES = (0.01, 0.02, 0.05, 0.10)
-"""Of the bytes of the full model, which stores all vectors as float16."""
-ROUNDING = 1.05
-"""A budget is rounded up to whole vectors: 5 % of 196 are 10, which is 5.1 %. So much more still counts as the same."""
-WAYS: Mapping[str, Callable[[Line, Row], bool]] = {
-    "of all": lambda line, row: True,
-    "pruning alone": lambda line, row: line.codec == FLOAT16 and line.method.track.value != "quantised",
-    "a codec alone": lambda line, row: line.unpruned,
-}
+from pruners.core.codec_catalog import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -53,11 +45,9 @@ def same_bytes(lines: Sequence[Line], found: Resampled | None) -> tuple[SameByte
 def _within(share: float, room: float, lines: Sequence[Line], found: Resampled) -> SameBytes:
     rows = sorted(_fitting(lines, room), key=lambda pair: (-(pair[1].retention or 0.0), pair[1].bytes or 0.0, pair[0]))
     best: dict[str, Fit] = {}
-    for way, belongs in WAYS.items():
-        for place, row in rows:
-            if belongs(lines[place], row):
-                best[way] = Fit(lines[place].label, row.budget)
-                break
+    for place, row in rows:
+        for way in _ways(lines[place]):
+            best.setdefault(way, Fit(lines[place].label, row.budget))
     first = rows[0] if rows else None
     tied = [
         Fit(lines[place].label, row.budget)
@@ -73,10 +63,19 @@ def _fitting(lines: Sequence[Line], room: float) -> Iterator[tuple[int, Row]]:
         rows = [
             row
             for row in line.rows.values()
-            if row.retention is not None and row.bytes is not None and row.bytes <= room * ROUNDING
+            if row.retention is not None and row.bytes is not None and fits(row.bytes, room)
         ]
         if line.compared and rows:
             yield place, max(rows, key=lambda row: (row.retention or 0.0, -(row.bytes or 0.0)))
+
+
+def _ways(line: Line) -> Iterator[str]:
+    """How its index was made small: the ways of a run's comparison, told from a submission."""
+    yield BEST
+    if line.unpruned:
+        yield STORING
+    elif line.stored == DEFAULT:
+        yield PRUNING
 
 
 def _tied(found: Resampled, a: tuple[int, float], b: tuple[int, float]) -> bool:

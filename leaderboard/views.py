@@ -17,11 +17,12 @@ from harness.submissions.schema import BenchmarkFacts
 from harness.submissions.validation import CheckedSubmission
 from leaderboard.bootstrap import Resampled, resample
 from leaderboard.groups import AgainKind, group
-from leaderboard.lines import FLOAT16, Line, labelled, make_line, with_differences
+from leaderboard.lines import Line, labelled, make_line, with_differences
 from leaderboard.rows import FULL, PARTS, Languages, Row, expected_languages
 from leaderboard.same_bytes import SameBytes, same_bytes
 from leaderboard.words import file_name
 from pruners.core.budget import STANDARD
+from pruners.core.codec_catalog import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class View:
     @cached_property
     def codecs(self) -> tuple[str, ...]:
         """How vectors are stored, float16 first."""
-        return tuple(sorted({line.codec for line in self.lines}, key=lambda codec: (codec != FLOAT16, codec)))
+        return tuple(sorted({line.codec for line in self.lines}, key=lambda codec: (codec != DEFAULT, codec)))
 
     @cached_property
     def by_label(self) -> dict[str, Line]:

@@ -7,9 +7,9 @@ import re
 
 from markupsafe import Markup, escape
 
+from pruners.core.budget import UNPRUNED
+
 NONE = "–"
-ALL_BUT_NONE = 0.999
-"""A budget above it keeps every vector of a page."""
 
 
 def fixed(value: float | None, digits: int = 1) -> str:
@@ -42,7 +42,7 @@ def amount(value: float | None) -> str:
 
 def budget_name(budget: float) -> str:
     """0.05 is "5 %"; where a codec alone is measured nothing is pruned."""
-    if budget > ALL_BUT_NONE:
+    if budget >= UNPRUNED:
         return "all vectors"
     return f"{100 * budget:.3g} %"
 

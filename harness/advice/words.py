@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.advice.rule import GB, Asked, Candidate, WouldGive, bound, floored, size_of, size_words, time_words
+from pruners.core.budget import UNPRUNED
 
 if TYPE_CHECKING:
     from harness.advice.advise import Advice, Option
 
-UNPRUNED = 0.999
-"""From here on a budget keeps all vectors: of the full model, and of a codec alone."""
 MOST_ABLE, MOST = 3, 8
 """Runners-up in words: those that qualify, and all; a program is given every one."""
 

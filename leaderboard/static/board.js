@@ -90,7 +90,8 @@ function number(text) {
 
 // Where nothing is pruned there is a row a codec, and no float16: then all are shown.
 function storedSo(entry) {
-  const same = (one) => one.text[column.codec] === state.codec;
+  const own = state.codec === codecs[0] ? "own" : null; // a form of a method's own stands with float16
+  const same = (one) => [state.codec, own].includes(one.text[column.codec]);
   return state.codec === ALL || same(entry) || !rowsOf(state.budget).some(same);
 }
 function matches(entry) {

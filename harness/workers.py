@@ -52,7 +52,7 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
                 here = [work(item) for item in items[:first_here]]  # which may spread work of its own
                 _work = work
                 fork = multiprocessing.get_context("fork")
-                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
+                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=start_worker)
                 try:
                     yield itertools.chain(here, _in_order(pool, items[first_here:], AHEAD * workers))
                 finally:
@@ -96,7 +96,8 @@ def _one_thread() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def _start() -> None:
+def start_worker() -> None:
+    """What every forked process does first."""
     global _in_worker
     _in_worker = True
     gc.freeze()  # what was inherited is no garbage here, and to look it through would copy its memory

@@ -23,9 +23,10 @@ import torch
 
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.progress import Progress
 from pruners import Page, unit

@@ -158,18 +158,16 @@ def board(
 
 @app.command()
 def encode(
-    pages: Annotated[int, typer.Option(help="Pages (A4 at 150 dpi) to encode.")] = 96,
-    milliseconds: Annotated[float, typer.Option(help="What the stand-in for a GPU takes a page.")] = 30.0,
+    pages: Annotated[int, typer.Option(help="Pages (A4 at 150 dpi) to encode.")] = 200,
+    milliseconds: Annotated[str, typer.Option(help="What the stand-in for a GPU takes a page; several: 30,60.")] = "30",
     batch: Annotated[int, typer.Option(help="Pages at once.")] = 8,
-    workers: Annotated[int | None, typer.Option(help="Threads that make pages ready. Default: one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that make pages ready. Default: one a core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """How busy a GPU is kept while pages are decoded and resized: a stand-in of fixed latency, real images."""
-    import os
-
+    """How busy a GPU is kept while pages are decoded, resized and written: a stand-in of fixed latency, real images."""
     from harness.bench.encode import COLUMNS, measure
     from harness.progress import bar, quiet
 
-    rows = measure(pages, milliseconds, batch, workers or os.cpu_count() or 1, quiet if as_json else bar)
-    title = f"{pages} pages, {milliseconds:g} ms of model each, batches of {batch}"
-    print_rows(rows, COLUMNS, title=title, as_json=as_json)
+    latencies = [float(text) for text in milliseconds.split(",")]
+    rows = measure(pages, latencies, batch, workers, quiet if as_json else bar)
+    print_rows(rows, COLUMNS, title=f"{pages} pages of 1240 x 1754 in batches of {batch}", as_json=as_json)

@@ -11,9 +11,10 @@ from harness.evaluation.config import Config
 from harness.evaluation.made_by import measuring, read_from
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.own_threshold import at_realised_ratio
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.progress import Progress
 from harness.store.reader import Store

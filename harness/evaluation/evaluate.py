@@ -19,9 +19,10 @@ from harness.evaluation.methods import Method, refuse_unfit
 from harness.evaluation.own_threshold import methods_of
 from harness.evaluation.plan import head_of_run
 from harness.evaluation.presence import absent, options_of, require_reachable
+from harness.evaluation.pruned_pages import NATIVE, Job
 from harness.evaluation.record import with_own, write_record
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import NATIVE, Job, load_queries, score_pages
+from harness.evaluation.scores import load_queries, score_pages
 from harness.evaluation.summary import summarise
 from harness.progress import Progress
 from harness.store.reader import Store

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from harness.evaluation.methods import Method
-from harness.evaluation.scores import Job, PageScores, score_pages
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import PageScores, spread_scores
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
 from harness.metrics.ranks import RankCounts
-from harness.workers import spread
 
 TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
 AT_THE_END = 8  # the same for a data set's last pages, so that no worker waits long for another
@@ -141,11 +141,11 @@ class Tally:
 def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], None]) -> Tally:
     """Prune, score and count all pages of a store."""
     found = Tally.begin(job.methods, job.budgets, evaluate)
-    hands = 1 if job.queries.on_gpu else workers  # a forked process cannot use its parent's GPU
+    together = AT_THE_END if job.queries.on_gpu else TOGETHER  # what workers send from process to process is held
     judged = np.unique(evaluate.judged.pages[evaluate.judged.pages >= 0]).tolist()
     hold = len(judged) * len(found.known) * len(job.queries) * 4 <= HELD
     held: list[PageScores] = []
-    with spread(lambda pages: score_pages(job, pages), portions(judged), hands) as results:
+    with spread_scores(job, portions(judged, together), workers) as results:
         for page, scored in zip(judged, itertools.chain.from_iterable(results), strict=True):
             evaluate.judged.scores(scored.scores, page, found.known)
             if hold:
@@ -157,12 +157,11 @@ def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], 
         found.add(PageFacts.of(pages, columns))
     held.clear()
 
-    def count(pages: Sequence[int]) -> tuple[RankCounts, PageFacts]:
-        scored = score_pages(job, pages)
+    def count(pages: Sequence[int], scored: Sequence[PageScores]) -> tuple[RankCounts, PageFacts]:
         return found.count(scored, pages), PageFacts.of(pages, scored)
 
     rest = np.setdiff1d(np.arange(len(job.store), dtype=np.int32), judged if hold else [], assume_unique=True)
-    with spread(lambda pages: count(pages.tolist()), portions(rest), hands, first_here=not judged) as parts:
+    with spread_scores(job, portions(rest, together), workers, count, first_here=not judged) as parts:
         for counts, facts in parts:
             found.counts.add(counts)
             found.add(facts)
@@ -170,14 +169,14 @@ def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], 
     return found
 
 
-def portions(pages: Any) -> list[Any]:
+def portions(pages: Any, together: int = TOGETHER) -> list[Any]:
     """Slices of a sequence of pages.
 
     A single page first: it is pruned in this process, which a method that ends its process should not take along.
     """
     found, at = [pages[:1]] if len(pages) else [], 1
     while at < len(pages):
-        size = TOGETHER if len(pages) - at > TOGETHER else AT_THE_END
+        size = together if len(pages) - at > together else AT_THE_END
         found.append(pages[at : at + size])
         at += size
     return found

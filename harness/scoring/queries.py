@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -28,6 +29,13 @@ class Tile:
     last: int
     tokens: torch.Tensor
     offsets: np.ndarray
+
+    @cached_property
+    def query_of(self) -> torch.Tensor:
+        """`[tokens, queries]`: 1 where a token belongs to a query. A product with it adds up each query's tokens."""
+        lengths = torch.from_numpy(np.diff(self.offsets)).to(self.tokens.device)
+        owner = torch.repeat_interleave(torch.arange(len(lengths), device=self.tokens.device), lengths)
+        return torch.nn.functional.one_hot(owner, len(lengths)).to(self.tokens.dtype)
 
 
 @dataclass(frozen=True)

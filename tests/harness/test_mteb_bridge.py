@@ -18,8 +18,9 @@ from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import COMPOSITIONS, Method, choose_methods, prepare
 from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
-from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import Tally, tally
 from harness.mteb_bridge.score_matrices import ScoreMatrices, score_matrices
 from harness.progress import quiet

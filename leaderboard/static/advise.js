@@ -1,5 +1,6 @@
 // What to take: the rule of `harness/advice/rule.py` for two sliders. The table in the page has every possible answer,
 // cheapest first, each with a higher bound than the one before: so the first row that keeps enough is the cheapest.
+// It shares its names with board.js.
 "use strict";
 
 const GB = 1e9;
@@ -38,7 +39,7 @@ const inWords = (gb) => (gb >= 1000 ? `${gb / 1000} TB` : `${gb} GB`);
 const bound = (one) => (Math.floor(one.low * 10) / 10).toFixed(1);
 const linked = (one) => one.link.cloneNode(true);
 
-function draw() {
+function showAdvice() {
   const kept = Number(keep.value);
   const gb = gigabytes();
   const chosen = advised(kept, gb);
@@ -65,5 +66,5 @@ keep.value = ask.dataset.keep;
 size.value = STEPS;
 ask.hidden = false;
 ask.addEventListener("submit", (event) => event.preventDefault());
-ask.addEventListener("input", draw);
-draw();
+ask.addEventListener("input", showAdvice);
+showAdvice();

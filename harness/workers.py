@@ -46,7 +46,7 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
     global _work
     outer = _work
     try:
-        with _one_thread():
+        with one_thread():
             forks = "fork" in multiprocessing.get_all_start_methods() and not _in_worker
             if workers > 1 and len(items) > 1 and forks:
                 here = [work(item) for item in items[:first_here]]  # which may spread work of its own
@@ -81,7 +81,8 @@ def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iter
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """This process computes with one thread while the block runs."""
     with threadpool_limits(1):
         if "torch" not in sys.modules:
             yield

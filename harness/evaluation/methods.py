@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from harness.workers import spread
 from pruners import Codec, Page, Pruner, Window, catalogue, require
 from pruners.core.apply import calibrate
 from pruners.core.budget import UNPRUNED
+from pruners.core.by_value import packed, unpacked
 from pruners.core.catalog import resolve_stored
 from pruners.core.codec_catalog import read_codecs
 from pruners.core.errors import PruneBoardError
@@ -41,6 +43,13 @@ class Method:
     at: tuple[float, ...] | None = None
     """Budgets of its own."""
     codec: Codec = FLOAT16
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to another process or machine with all that is not installed there."""
+        return _received, (
+            packed(self.pruner),
+            {f.name: getattr(self, f.name) for f in fields(self) if f.name != "pruner"},
+        )
 
     def budgets(self, of_run: tuple[float, ...]) -> tuple[float, ...]:
         """Where it is evaluated."""
@@ -91,6 +100,10 @@ class Method:
     def slug(self) -> str:
         """A file name: the text itself where it is a plain word."""
         return slug(self.text)
+
+
+def _received(pruner: bytes, others: dict[str, Any]) -> Method:
+    return Method(pruner=unpacked(pruner), **others)
 
 
 def slug(text: str) -> str:

@@ -29,7 +29,7 @@ VISUAL, NATIVE = "visual", "native"
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker needs. Workers are forked and inherit it, so methods from a user's file need no pickling."""
+    """All that a worker needs."""
 
     store: Store
     methods: tuple[Method, ...]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pruners import Codec, codec
+from pruners.codecs.bits import pack_bits, packed_width, unpack_bits
 from pruners.core.codec import filled
 
 
@@ -26,13 +27,13 @@ class binary(Codec):  # noqa: N801
     """The sign of each number, a bit, the first in a byte's highest; compared with float queries."""
 
     def row(self, dim: int) -> np.dtype:
-        return np.dtype([("signs", "u1", (-(-dim // 8),))])
+        return np.dtype([("signs", "u1", (packed_width(dim, 1),))])
 
     def encode(self, vectors: np.ndarray) -> np.ndarray:
-        return filled(self.row(vectors.shape[1]), signs=np.packbits(vectors >= 0, axis=1, bitorder="big"))
+        return filled(self.row(vectors.shape[1]), signs=pack_bits(vectors >= 0, 1))
 
     def decode(self, rows: np.ndarray, dim: int) -> np.ndarray:
-        return signs(np.unpackbits(rows["signs"], axis=1, count=dim, bitorder="big") - np.float32(0.5))
+        return signs(unpack_bits(rows["signs"], dim, 1) - np.float32(0.5))
 
 
 @codec("binary_both")

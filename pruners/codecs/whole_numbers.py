@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pruners import Codec, codec
+from pruners.codecs.bits import pack_bits, packed_width, unpack_bits
 from pruners.core.codec import filled
 
 
@@ -40,16 +41,15 @@ class int8(Codec):  # noqa: N801
 @codec("int4")
 @dataclass(frozen=True)
 class int4(Codec):  # noqa: N801
-    """Half a byte a number, two in a byte (the first in its lower half), and a float16 scale a vector."""
+    """Half a byte a number, and a float16 scale a vector."""
 
     def row(self, dim: int) -> np.dtype:
-        return np.dtype([("pairs", "u1", ((dim + 1) // 2,)), ("scale", "<f2")])
+        return np.dtype([("numbers", "u1", (packed_width(dim, 4),)), ("scale", "<f2")])
 
     def encode(self, vectors: np.ndarray) -> np.ndarray:
         numbers, scale = quantise(vectors, 7)
-        codes = np.pad(numbers + 8, ((0, 0), (0, numbers.shape[1] % 2))).astype(np.uint8)  # 1 to 15
-        return filled(self.row(vectors.shape[1]), pairs=codes[:, 0::2] | codes[:, 1::2] << 4, scale=scale)
+        return filled(self.row(vectors.shape[1]), numbers=pack_bits(numbers + 8, 4), scale=scale)  # 1 to 15
 
     def decode(self, rows: np.ndarray, dim: int) -> np.ndarray:
-        codes = np.stack([rows["pairs"] & 15, rows["pairs"] >> 4], axis=2).reshape(len(rows), -1)[:, :dim]
-        return (codes.astype(np.float32) - 8) * rows["scale"].astype(np.float32)[:, None]
+        numbers = unpack_bits(rows["numbers"], dim, 4).astype(np.float32) - 8
+        return numbers * rows["scale"].astype(np.float32)[:, None]

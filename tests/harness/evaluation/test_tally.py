@@ -76,7 +76,15 @@ def run(store: Store, workers: int) -> tuple[list[np.ndarray], int]:
     done: list[int] = []
     found = tally(Job(store, methods, (0.2, 0.5), 42, queries, gold_queries(evaluate)), evaluate, workers, done.append)
     counts = found.counts
-    arrays = [found.known, counts.higher, counts.before, counts.best, counts.heights, found.vectors, found.bits]
+    arrays = [
+        found.known,
+        counts.higher,
+        counts.before,
+        counts.best,
+        counts.heights,
+        found.vectors.of(np.arange(found.vectors.cells)),
+        found.bits,
+    ]
     return arrays, sum(done)
 
 

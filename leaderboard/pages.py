@@ -19,6 +19,7 @@ from harness.advice.words import name as taken
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
+from harness.submissions.verified import SignedReport, reports_of
 from leaderboard import answers, compare, exports, heat, plot, words
 from leaderboard.advice import board_advice
 from leaderboard.backbones import backbone_pages, backbone_size
@@ -146,7 +147,9 @@ class SitePages:
                 result_path(view, line), "result.html.j2", page=result_page(view, line), view=view, line=line
             )
 
-    def of_site(self, views: Sequence[View], pictures: Pictures) -> Iterator[File]:
+    def of_site(
+        self, views: Sequence[View], pictures: Pictures, verified: Sequence[SignedReport] = ()
+    ) -> Iterator[File]:
         """The files that need all views."""
         picture = FRONT if pictures.front else None
         yield self.page("index.html", "index.html.j2", picture=picture, **front(views))
@@ -157,7 +160,8 @@ class SitePages:
             kept = [(picture, picture_path(picture)) for picture in pictures.of_method.get(method.name, ())]
             yield self.page(f"method/{method.slug}.html", "method.html.j2", page=method, command=text, kept=kept)
         for backbone in backbone_pages(views):
-            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
+            given = {"page": backbone, "verified": reports_of(backbone.views[0].backbone, verified), **backbone_size()}
+            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", **given)
         yield from exports.search_files(views)
         yield exports.site_file(views)
         yield exports.feed_file(views, self.base_url)

@@ -82,7 +82,7 @@ def build(
         views.sort(key=lambda view: shelf_order(view.kind, view.backbone, view.benchmark))
         methods = {line.base for view in views for line in view.lines}
         pictures = draw(sorted(methods), progress) if drawn else Pictures()
-        for path, content in [*pages.of_site(views, pictures), *pictures.files().items()]:
+        for path, content in [*pages.of_site(views, pictures, found.verified()), *pictures.files().items()]:
             write_inside(new, path, content)
         static = files("leaderboard") / "static"
         for name in STATIC:

@@ -52,13 +52,13 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
         raise PruneBoardError(f"{workers} worker processes: choose 1 to {most}; one a core is the default")
     outer = _work
     try:
-        with _one_thread():
+        with one_thread():
             forks = "fork" in multiprocessing.get_all_start_methods() and not _in_worker
             if workers > 1 and len(items) > 1 and forks:
                 here = [work(item) for item in items[:first_here]]  # which may spread work of its own
                 _work = work
                 fork = multiprocessing.get_context("fork")
-                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
+                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=start_worker)
                 try:
                     yield itertools.chain(here, _in_order(pool, items[first_here:], AHEAD * workers))
                 finally:
@@ -87,7 +87,8 @@ def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iter
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """This process computes with one thread while the block runs."""
     with threadpool_limits(1):
         if "torch" not in sys.modules:
             yield
@@ -102,7 +103,8 @@ def _one_thread() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def _start() -> None:
+def start_worker() -> None:
+    """What every forked process does first."""
     global _in_worker
     _in_worker = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it is interrupted too, and ends it

@@ -15,11 +15,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.submissions.folder import BENCHMARK, find_submissions, read_model, read_submission
-from harness.submissions.problems import Problem, SubmissionError
+from harness.submissions.folder import BENCHMARK, VERIFIED, find_submissions, read_model, read_submission
+from harness.submissions.problems import Notes, Problem, SubmissionError
 from harness.submissions.schema import BenchmarkFacts, Origin
 from harness.submissions.tables import per_query_path, scores_of
 from harness.submissions.validation import CheckedSubmission, validate
+from harness.submissions.verified import SignedReport, read_verified
 from leaderboard.groups import LOCAL
 from pruners.core.errors import PruneBoardError
 
@@ -68,6 +69,10 @@ class Gathered:
     benchmarks: dict[str, BenchmarkFacts] = field(default_factory=dict)
     """As pinned; a benchmark that is not there is what its submissions say it is."""
     folder: Path | None = None
+
+    def verified(self) -> list[SignedReport]:
+        """Backbones that were verified; what is wrong with the file is told when submissions are validated."""
+        return read_verified(self.folder, Notes(self.folder / VERIFIED, [])) if self.folder else []
 
     def batches(self) -> list[Batch]:
         files: dict[str, list[Path]] = {}

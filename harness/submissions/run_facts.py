@@ -12,10 +12,18 @@ from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
 from harness.submissions.benchmark import BenchmarkRecord, read_tables
 from harness.submissions.checks import TRACKS
-from harness.submissions.schema import BackboneFacts, BenchmarkFacts, DataSetFacts, Environment, MethodFacts, Track
+from harness.submissions.names import slug
+from harness.submissions.schema import (
+    BackboneFacts,
+    BenchmarkFacts,
+    CodecFacts,
+    DataSetFacts,
+    Environment,
+    MethodFacts,
+    Track,
+)
 from pruners.core.errors import PruneBoardError
 
-MOST_NAME = 120
 WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
 """What a submission says of a window; the curve is drawn on the backbone's page."""
 
@@ -78,18 +86,11 @@ def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
     )
 
 
-def slug(text: str) -> str:
-    """A name that can be a folder; one that had to change ends with a hash, so that no two texts share a folder."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
-    if plain == text and len(text) <= MOST_NAME:
-        return text
-    return f"{plain[: MOST_NAME - 9] or 'unnamed'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
 def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
     """A method with its parameters and what it learned."""
-    facts = run.methods[text]
-    declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
+    facts, codec = run.methods[text], codec_facts(run, text)
+    declared = Track.diagnostic if facts["diagnostic"] else Track.quantised if codec else TRACKS[facts["output"]]
+    title = facts["summary"].rstrip(".")[:150] or facts["name"]
     calibrated: dict[str, Any] = {}
     if facts["thresholds"]:
         calibrated["thresholds"] = facts["thresholds"]
@@ -99,9 +100,9 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
     if run.calibration and (calibrated or facts["shared_bytes"]):
         calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
     return MethodFacts(
-        name=slug(text),
+        name=slug(text.replace(" | ", "--") if codec else text),
         expression=f"{facts['file']}:{text}" if facts["file"] else text,
-        title=facts["summary"].rstrip(".")[:200] or facts["name"],
+        title=f"{title}, stored as {codec.expression}"[:200] if codec else facts["summary"].rstrip(".")[:200] or title,
         track=track or declared,
         composition=facts["composition"],
         adaptive=facts["budget"] == "adaptive",
@@ -112,6 +113,19 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
         calibrated=calibrated,
+    )
+
+
+def codec_facts(run: FinishedRun, text: str) -> CodecFacts | None:
+    """How a method's vectors were stored; None: as float16."""
+    facts = run.methods[text].get("codec")
+    if facts is None:
+        return None
+    return CodecFacts(
+        expression=facts["text"],
+        parameters=facts["parameters"],
+        bytes_per_vector=facts["bytes_per_vector"],
+        shared_bytes=facts["shared_bytes"],
     )
 
 

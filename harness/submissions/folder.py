@@ -27,7 +27,8 @@ MOST_KEYS = 2000  # of one object
 MOST_PROBLEMS = 50  # said of one file
 REMOVED = "removed.json"
 PINS = "pins.json"
-ROOT_FILES = {"README.md", "schema.json", PINS, REMOVED}
+VERIFIED = "verified.json"
+ROOT_FILES = {"README.md", "schema.json", PINS, VERIFIED, REMOVED}
 BENCHMARK = "benchmark.json"
 FULL = "full.json"
 BENCHMARK_FILES = {BENCHMARK, "pages.parquet", "qrels.parquet"}
@@ -226,7 +227,7 @@ def _check_new(root: Path, known: set[str], by: ChangeBy, about: About) -> None:
 def _check_maintained(root: Path, base: Path, by: ChangeBy, about: About) -> None:
     """Pins and what they hold are changed by maintainers; a benchmark's record only grows, by who measures first."""
     full = [path.relative_to(base) for ending in ENDINGS for path in base.glob(f"*/*/{Path(FULL).with_suffix(ending)}")]
-    for name in [Path(PINS), *full]:
+    for name in [Path(PINS), Path(VERIFIED), *full]:
         if _changed(base / name, root / name) and not by.maintainer:
             about(root / name).error("", "was changed: pinning is a maintainer's act", "restore it")
     for old in sorted(path for name in BENCHMARK_FILES for path in base.glob(f"*/{name}")):

@@ -27,6 +27,7 @@ from harness.submissions.folder import (
     ENDINGS,
     FULL,
     PINS,
+    VERIFIED,
     ChangeBy,
     check_history,
     check_tree,
@@ -49,6 +50,7 @@ from harness.submissions.schema import BenchmarkFacts, Submission
 from harness.submissions.size_checks import check_size
 from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
 from harness.submissions.tables import kept_path, per_query_path, read_kept, read_per_query
+from harness.submissions.verified import read_verified
 from harness.workers import spread
 from pruners.core.errors import PruneBoardError
 
@@ -149,6 +151,7 @@ def validate(
     known = frozenset(path.stem for path in find_submissions(base)) if base is not None else frozenset()
     checking = _Checking(root, known)
     checking.pins = read_pins(root, checking.about(root / PINS))
+    read_verified(root, checking.about(root / VERIFIED))
     wanted = find_submissions(root) if files is None else list(files)
     found = [_read(checking, path) for path in (wanted if files is None else dict.fromkeys([*_context(files), *files]))]
     _check_each(checking, [one for one in found if one is not None])

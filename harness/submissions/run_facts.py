@@ -12,6 +12,7 @@ from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
 from harness.submissions.benchmark import BenchmarkRecord, read_tables
 from harness.submissions.checks import TRACKS
+from harness.submissions.names import slug
 from harness.submissions.schema import (
     BackboneFacts,
     BenchmarkFacts,
@@ -24,7 +25,6 @@ from harness.submissions.schema import (
 )
 from pruners.core.errors import PruneBoardError
 
-MOST_NAME = 120
 WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
 """What a submission says of a window; the curve is drawn on the backbone's page."""
 
@@ -85,14 +85,6 @@ def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
         query_texts=facts["content"]["queries"],
         qrels=facts["content"]["qrels"],
     )
-
-
-def slug(text: str) -> str:
-    """A name that can be a folder; one that had to change ends with a hash, so that no two texts share a folder."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
-    if plain == text and len(text) <= MOST_NAME:
-        return text
-    return f"{plain[: MOST_NAME - 9] or 'unnamed'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: bool = True) -> MethodFacts:

@@ -81,6 +81,18 @@ def test_row_block_path_equals_eager_attention(tiny_backbone, eager_signals, mon
 
 
 @pytest.mark.parametrize("name", BACKBONES)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_all_pages_at_once_as_on_a_gpu_equal_eager_attention(tiny_backbone, eager_signals, monkeypatch, name, side):
+    monkeypatch.setattr(Recorder, "all_at_once", True)
+    monkeypatch.setattr(attention_sums, "BATCH_BLOCK_BYTES", 100_000)  # several blocks of rows
+    monkeypatch.setattr(probe, "page_signals", None)  # nothing is done page by page
+    backbone = tiny_backbone(name)
+    inputs = padded(backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)]), side)
+    got, _ = captured_signals(backbone, inputs)
+    assert worst_difference(got, eager_signals(backbone, inputs)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", BACKBONES)
 def test_a_lost_mask_would_be_noticed(tiny_backbone, eager_signals, name):
     """Negative control: without its mask function transformers silently passes no mask, and the comparison fails."""
     backbone = tiny_backbone(name)

@@ -23,6 +23,7 @@ from harness.verification import report
 from harness.verification.verify import verify
 from tests.harness import tiny_adapters
 from tests.harness.benchmark_folder import write_benchmark
+from tests.harness.tiny_encoders import bert_config, save_encoder
 
 CPU = Options(device="cpu")
 FAMILIES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4", "colqwen3", "colqwen3.5", "colgemma3"]
@@ -67,6 +68,16 @@ def test_every_family_passes_without_data_and_says_what_it_could_not_do(verified
     detail = {check.name: check.detail for check in found.checks}["published figure"]
     task = "Vidore3HrRetrieval" if name in ("colmodernvbert", "colqwen3") else "VidoreTabfquadRetrieval"
     assert f"{task} cannot be loaded" in detail
+
+
+def test_an_encoder_of_texts_is_given_texts(verified, tmp_path):
+    found = verified(f"minilm={save_encoder(bert_config(), tmp_path / 'encoder')}")
+    assert not found.failed, found.text()
+    assert {name for name, verdict in verdicts(found).items() if verdict == report.PASSED} == {
+        "every tensor",
+        "page alone and in a batch",
+        "query alone and in a batch",
+    }
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -229,6 +240,7 @@ def test_the_command_prints_a_report_and_keeps_it(offline, monkeypatch, tmp_path
     assert kept.text() == ran.stdout.removesuffix("\n")
     listed = CliRunner().invoke(cli.app, ["list", "backbones", "--json"])
     (nano,) = [row for row in json.loads(listed.stdout) if row["name"] == "nano"]
+    assert nano["verified"].startswith("here: ")
     assert "checks on cpu (float32)" in nano["verified"]
 
 

@@ -14,11 +14,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from harness.advice.rule import floored
+from harness.advice.words import name as taken
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
 from harness.submissions.verified import SignedReport, reports_of
 from leaderboard import answers, compare, exports, heat, plot, words
+from leaderboard.advice import board_advice
 from leaderboard.backbones import backbone_pages, backbone_size
 from leaderboard.columns import COLUMNS, columns_of
 from leaderboard.groups import LOCAL
@@ -35,6 +38,7 @@ STATUS = {
     "self-reported": "measured by who submitted it; nobody has checked it",
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",
+    "verified": "measured again from scratch by a maintainer: the same rankings came out",
     LOCAL: "a run of your own, not submitted: shown as a difference, never ranked",
 }
 NO_CODE = (
@@ -67,6 +71,8 @@ def environment(base_url: str | None) -> jinja2.Environment:
         "formula": words.formula,
         "titled": words.titled,
         "short_set": heat.short_name,
+        "taken": taken,
+        "floored": floored,
     }
     env.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     env.globals |= {
@@ -118,9 +124,10 @@ class SitePages:
         yield self.page(
             f"board/{view.slug}.html", "board.html.j2",
             **given, drawings=drawn.get(first or ""), drawing=first, xs=xs, ys=ys, maps=maps, steps=heat.legend(),
+            advice=board_advice(view),
         )  # fmt: skip
         for budget in view.budgets:
-            rows = view.at(budget)[room:]
+            rows = view.listed(budget)[room:]
             for n, start in enumerate(range(0, len(rows), PART)):
                 part = rows[start : start + PART]
                 _, text = self.page(f"board/{view.slug}.html", "rows.html.j2", **given, rows=part)
@@ -176,7 +183,7 @@ def front(views: Sequence[View]) -> dict[str, Any]:
         "news": answers.news(views)[: answers.NEWEST],
         "contradictions": answers.contradictions(views),
         "counts": {
-            "methods": len({line.method.name for view in views for line in view.lines}),
+            "methods": len({line.base for view in views for line in view.lines}),
             "backbones": len({(view.backbone, view.kind) for view in views}),
             "benchmarks": len({view.benchmark for view in views}),
         },

@@ -38,6 +38,7 @@ from .core.single_page import Pruned as Pruned
 from .coverage import kcenter as kcenter
 from .eos import docpruner as docpruner
 from .eos import eos as eos
+from .fair_ward import fair_ward as fair_ward
 from .kmeans import kmeans as kmeans
 from .leverage import pca_leverage as pca_leverage
 from .linkage import agglomerative as agglomerative

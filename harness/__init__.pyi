@@ -2,6 +2,9 @@ from harness.api import (
     Results as Results,
 )
 from harness.api import (
+    advise as advise,
+)
+from harness.api import (
     calibrate as calibrate,
 )
 from harness.api import (

@@ -7,7 +7,6 @@ or None, means the same default as on the command line. `progress` and `say` are
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.runs.results import Results
 
 if TYPE_CHECKING:
+    from harness.advice.advise import Advice
     from harness.backbones.contract import Backbone, Card
     from harness.benchmarks.benchmark import Benchmark
     from harness.calibration.window_files import SavedWindow
@@ -33,7 +33,17 @@ if TYPE_CHECKING:
     from pruners import Pruner, Window
 
 __all__ = [
-    *("Results", "calibrate", "encode", "evaluate", "experiment", "import_pages", "import_vectors", "leaderboard"),
+    *(
+        "Results",
+        "advise",
+        "calibrate",
+        "encode",
+        "evaluate",
+        "experiment",
+        "import_pages",
+        "import_vectors",
+        "leaderboard",
+    ),
     *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit", "validate"),
     "verify_backbone",
 ]
@@ -47,6 +57,7 @@ def evaluate(
     backbone: str | None = None,
     benchmark: str | None = None,
     calibration: str | None = None,
+    codecs: Sequence[Any] | str | None = None,
     partners: Sequence[str] | None = None,
     budgets: str | Sequence[float] | None = None,
     trials: int | None = None,
@@ -60,6 +71,9 @@ def evaluate(
     store: Path | str | None = None,
     out: Path | str | None = None,
     workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     mteb_results: Path | str | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
@@ -69,8 +83,14 @@ def evaluate(
     `pruners` are text forms (`"sap"`, `"kmeans(renormalize=false)"`), files (`"mine.py"`), pruners (`kmeans()`) or
     their classes: a function decorated with `@scorer` is one, also if it is written in a notebook cell. None: every
     built-in method. Methods that fail have their reason in `results.failures`; the others are finished.
+
+    `codecs` say how vectors are stored (`"float16,int8"`, or codecs: `[float16(), int8()]`): every method is measured
+    with each, and each by itself. None: float16, and what a text form names (`"sap | int8"`).
+
+    `engine="ray"` works on a Ray cluster (`ray_address`: "auto", "local" or "HOST:PORT"), with the same results.
     """
     from harness.encode import default_root
+    from harness.engine.engine import open_engine
     from harness.evaluation.evaluate import RunPaths, run_name
     from harness.evaluation.evaluate import evaluate as run
     from harness.progress import quiet
@@ -82,6 +102,7 @@ def evaluate(
         backbone=backbone,
         benchmark=benchmark,
         calibration=calibration,
+        codecs=codecs,
         partners=partners,
         budgets=budgets,
         trials=trials,
@@ -93,8 +114,11 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1)
-    found = run(chosen, paths, progress or quiet, say or _nobody, own)
+    root = Path(store) if store else default_root()
+    on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
+    with on as (opened, hands):
+        paths = RunPaths(root, folder, hands, opened)
+        found = run(chosen, paths, progress or quiet, say or _nobody, own)
     if mteb_results:
         from harness.mteb_bridge import write_results
 
@@ -110,18 +134,23 @@ def plan(
     *,
     store: Path | str | None = None,
     workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     rate: float | None = None,
     **given: Any,
 ) -> Plan:
     """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
     from harness.encode import default_root
-    from harness.evaluation.methods import choose_methods
-    from harness.evaluation.own_threshold import add_partners
+    from harness.engine.engine import open_engine
+    from harness.evaluation.own_threshold import methods_of
     from harness.evaluation.plan import plan as make
 
     chosen = settings(config, **given)
-    methods = add_partners(choose_methods(chosen.pruners, chosen.trials), chosen.partners, chosen.trials)
-    return make(chosen, methods, Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate)
+    root = Path(store) if store else default_root()
+    on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
+    with on as (opened, hands):
+        return make(chosen, methods_of(chosen), root, hands, rate, engine=opened)
 
 
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
@@ -135,7 +164,11 @@ def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
     start = config if isinstance(config, Config) else read_config(Path(config)) if config else Config()
     if isinstance(given.get("budgets"), str):
         given["budgets"] = parse_budgets(given["budgets"])
-    lists = {name: tuple(given[name]) for name in ("pruners", "partners", "budgets") if given.get(name) is not None}
+    if given.get("codecs") is not None:
+        given["codecs"] = [given["codecs"]] if isinstance(given["codecs"], str) else map(str, given["codecs"])
+    lists = {
+        name: tuple(given[name]) for name in ("pruners", "codecs", "partners", "budgets") if given.get(name) is not None
+    }
     return with_overrides(start, **{**given, **lists})
 
 
@@ -213,19 +246,25 @@ def encode(
     attention_from: str | None = None,
     repair: bool = False,
     part: str | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> dict[str, Store]:
     """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`.
 
     `part="3/8"` encodes the third of eight parts of each, beside other processes or machines that encode the others;
-    what comes back are the stores that are finished then.
+    what comes back are the stores that are finished then. With `engine="ray"` a cluster does so by itself.
     """
     from harness.encode import default_root, encode_part
+    from harness.encode_on import encode_on
+    from harness.engine.engine import open_engine
     from harness.progress import quiet
     from harness.store.part import WHOLE, Part
     from harness.store.reader import Store
     from harness.store.sidecar import read_manifest
+    from pruners.core.errors import PruneBoardError
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     pages = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
@@ -239,6 +278,11 @@ def encode(
     more |= {"progress": progress or quiet, "say": say or _nobody}
     chosen = Part.parse(part) if part else WHOLE
     stores = {}
+    if engine not in (None, "processes"):
+        if part is not None:
+            raise PruneBoardError(f"--engine {engine} makes parts by itself: leave --part away")
+        with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+            return {each.name: encode_on(opened, loaded, each, root, **more) for each in pages.data_sets}
     for data_set in pages.data_sets:
         folder = encode_part(loaded, data_set, root, chosen, **more)
         found = read_manifest(folder)
@@ -273,18 +317,23 @@ def calibrate(
     dtype: str | None = None,
     max_visual_tokens: int | None = None,
     store: Path | str | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     progress: Progress | None = None,
 ) -> Calibrated:
     """Find the layers that SAP should read on a backbone, and save them for evaluations."""
     from harness.calibration.calibrate import calibrate as run
     from harness.encode import default_root
+    from harness.engine.engine import open_engine
     from harness.progress import quiet
     from pruners import Window
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     root = Path(store) if store else default_root()
-    more = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
-    found, path = run(loaded, benchmark, root, progress=progress or quiet, **more)  # type: ignore[arg-type]
+    more: dict[str, Any] = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
+    with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+        found, path = run(loaded, benchmark, root, progress=progress or quiet, engine=opened, **more)
     return Calibrated(Window.parse(found.window), path, found, loaded.card)
 
 
@@ -338,12 +387,65 @@ def leaderboard(
     return Site(Path(out) / "index.html", built.submissions, built.pages, built.size, built.left_out)
 
 
+def advise(
+    run: Results | Path | str | None = None,
+    *,
+    board: str | None = None,
+    keep: float = 98.0,
+    pages: float = 1e6,
+    max_gb: float | None = None,
+    max_ms: float | None = None,
+    scan: float | None = None,
+    vectors_only: bool = False,
+    submissions: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Advice:
+    """The cheapest method, budget and codec whose lower bound keeps `keep` % of NDCG@5; print it, or read its fields.
+
+    Of a run, or of a board: `board="vidore-v2/colqwen2"`, from the project's submissions or another folder of them.
+    """
+    from harness.advice import advise as advice
+    from harness.advice.cost import measure_rate
+    from harness.advice.rule import Asked
+    from harness.progress import quiet
+    from pruners.core.errors import PruneBoardError
+
+    if (run is None) == (board is None):
+        raise PruneBoardError("name either a run (--run FOLDER) or a board (--board vidore-v2/colqwen2)")
+    if not 0 < keep <= 100:
+        raise PruneBoardError(
+            f"--keep is a share of the full model's NDCG@5 in %, above 0 and at most 100, not {keep:g}"
+        )
+    for name, value in (("pages", pages), ("max-gb", max_gb), ("max-ms", max_ms), ("scan", scan)):
+        if value is not None and not 0 < value < float("inf"):
+            raise PruneBoardError(f"--{name} is a number above 0, not {value:g}")
+    if board is not None:
+        from harness.submissions.folder import own_folder
+        from leaderboard.advice import find_view, view_basis, view_candidates
+
+        folder = Path(submissions) if submissions else own_folder("name a folder with --submissions, or a --run")
+        view = find_view(board, folder, progress or quiet)
+        rows, basis = list(view_candidates(view)), view_basis(view)
+    else:
+        from harness.advice.from_run import run_basis, run_candidates
+
+        results = run if isinstance(run, Results) else load_run(str(run))
+        with (progress or quiet)("intervals of the run", total=1, done=0) as advance:
+            rows, basis = list(run_candidates(results)), run_basis(results)
+            advance(1)
+    asked = Asked(keep, pages, max_gb, max_ms, vectors_only)
+    return advice.advise(rows, basis, asked, measure_rate(basis.dim) if basis.dim else None, scan)
+
+
 def experiment(
     names: Sequence[str] | None = None,
     *,
     out: Path | str = "experiments",
     store: Path | str | None = None,
     workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     again: bool = False,
     progress: Progress | None = None,
     say: Say | None = None,
@@ -354,6 +456,7 @@ def experiment(
     Settings are those of `harness experiment --help`: `backbone`, `benchmark`, `calibration`, `sizes=[100, 500]` ….
     """
     from harness.cache import default_root
+    from harness.engine.engine import open_engine
     from harness.experiments.registry import EXPERIMENTS, find
     from harness.experiments.run import run_experiments
     from harness.experiments.workbench import ExperimentSettings, Workbench
@@ -361,9 +464,11 @@ def experiment(
 
     chosen = list(EXPERIMENTS.values()) if names is None else [find(name) for name in names]
     asked = ExperimentSettings(**{name: value for name, value in settings_.items() if value is not None})
-    root, cores = Path(store) if store else default_root(), workers or os.cpu_count() or 1
-    workbench = Workbench(asked, root, Path(out), cores, progress or quiet, say or _nobody)
-    return run_experiments(workbench, chosen, again=again)
+    root = Path(store) if store else default_root()
+    on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
+    with on as (opened, hands):
+        workbench = Workbench(asked, root, Path(out), hands, progress or quiet, say or _nobody, opened)
+        return run_experiments(workbench, chosen, again=again)
 
 
 def import_pages(

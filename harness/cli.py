@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from harness.commands import (
+    advise,
     bench,
     calibrate,
     check,
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command()(evaluate.evaluate)
 app.command()(explain.explain)
 app.command()(show.show)
+app.command()(advise.advise)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)

@@ -7,13 +7,13 @@ settings is never found by mistake.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from harness.backbones.batching import batch_size_for, in_batches, is_out_of_memory
+from harness.backbones.batching import batch_size_for, in_batches
 from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.made_with import made_with
 from harness.backbones.store import StoreBackbone
@@ -21,7 +21,7 @@ from harness.benchmarks.content import image_hash, text_hash
 from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
 from harness.cache import default_root as default_root
-from harness.encode_ahead import encoded_ahead, works_ahead
+from harness.encode_ahead import encode_ahead, works_ahead
 from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.encoded_page import EncodedPage
@@ -82,8 +82,9 @@ def encode_part(
 ) -> Path:
     """Encode what is not there yet of one part of a benchmark's store; the store's folder. Whoever is last finishes it.
 
-    `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy. `say` is told
-    if other code or libraries encoded the same pages before, and so it must be done again.
+    `workers` processes (one a core) share the pages of a backbone too small to keep several threads busy, or make
+    pages ready for one on a GPU. `say` is told if other code or libraries encoded the same pages before, and so it must
+    be done again.
     """
     if isinstance(backbone, StoreBackbone):
         folder = store_folder(root, backbone, benchmark)
@@ -117,13 +118,15 @@ def encode_part(
         total = sum(len(writer.manifest.pages_of(i)) for i in part.shards(writer.manifest.shard_count))
         what = f"{benchmark.name}: encode" + ("" if part == WHOLE else f" part {part}")
         with progress(what, total=total, done=total - len(wanted)) as advance:
+            batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
             if (wanted or queries is not None) and getattr(backbone, "one_thread", False):
-                batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
                 hands = workers or os.cpu_count() or 1
                 encode_in_processes(writer, backbone, lambda page: read(index[page]), batches, queries, hands, advance)
                 queries = None
             else:
-                done = _encode_ahead(writer, backbone, read, shards, index, size, advance)
+                done = 0
+                if works_ahead(backbone):
+                    done = encode_ahead(writer, backbone, read, batches, index.__getitem__, workers, advance)
                 for pages in _after(shards, done):
                     _encode_shard(writer, backbone, read, pages, [index[page] for page in pages], size, advance)
         if queries is not None:
@@ -156,35 +159,6 @@ def page_reader(backbone: Backbone, benchmark: DataSet) -> PageReader:
         return found, lambda: text_hash(found) if found.strip() else image_hash(benchmark.image(index))
 
     return read_text
-
-
-def _encode_ahead(
-    writer: StoreWriter,
-    backbone: Backbone,
-    read: PageReader,
-    shards: list[list[str]],
-    index: Mapping[str, int],
-    size: int,
-    advance: Any,
-) -> int:
-    """Encode batches that threads make ready ahead; how many pages. All of them, unless memory ran out or the backbone
-    does not work so.
-    """
-    done = 0
-    batches = [pages[i : i + size] for pages in shards for i in range(0, len(pages), size)]
-    if not works_ahead(backbone):
-        return done
-    results = encoded_ahead(backbone, read, [[index[page] for page in batch] for batch in batches])
-    try:
-        for batch, (encoded, hashes) in zip(batches, results, strict=True):
-            for name, page, digest in zip(batch, encoded, hashes, strict=True):
-                writer.add(name, page, image=digest)
-            done += len(batch)
-            advance(len(batch))
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-    return done
 
 
 def _after(shards: list[list[str]], done: int) -> Iterator[list[str]]:

@@ -32,6 +32,7 @@ AHEAD = 6
 """Items a worker may be ahead of those whose results were taken."""
 
 _work: Callable[[Any], Any] | None = None  # inherited by forked workers
+_in_worker = False  # what a worker does is not spread again: the cores are taken
 
 
 @contextmanager
@@ -43,13 +44,15 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
     little ahead of whoever takes the results, and no further: what waits is held in memory.
     """
     global _work
+    outer = _work
     try:
-        with _one_thread():
-            if workers > 1 and len(items) > 1 and "fork" in multiprocessing.get_all_start_methods():
+        with one_thread():
+            forks = "fork" in multiprocessing.get_all_start_methods() and not _in_worker
+            if workers > 1 and len(items) > 1 and forks:
+                here = [work(item) for item in items[:first_here]]  # which may spread work of its own
                 _work = work
-                here = [work(item) for item in items[:first_here]]
                 fork = multiprocessing.get_context("fork")
-                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=_start)
+                pool = ProcessPoolExecutor(workers, mp_context=fork, initializer=start_worker)
                 try:
                     yield itertools.chain(here, _in_order(pool, items[first_here:], AHEAD * workers))
                 finally:
@@ -62,7 +65,7 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
             "try again with --workers 1 where the command has it. What was finished is kept"
         ) from error
     finally:
-        _work = None
+        _work = outer
 
 
 def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iterator[Any]:
@@ -78,7 +81,8 @@ def _in_order(pool: ProcessPoolExecutor, items: Sequence[T], ahead: int) -> Iter
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """This process computes with one thread while the block runs."""
     with threadpool_limits(1):
         if "torch" not in sys.modules:
             yield
@@ -93,7 +97,10 @@ def _one_thread() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def _start() -> None:
+def start_worker() -> None:
+    """What every forked process does first."""
+    global _in_worker
+    _in_worker = True
     gc.freeze()  # what was inherited is no garbage here, and to look it through would copy its memory
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)

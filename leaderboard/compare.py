@@ -23,7 +23,7 @@ from leaderboard.words import budget_name
 
 MOST = 200
 """Methods to choose from, the best by headline."""
-PAIRED = 40
+PAIRED = 30
 """Of these, measured methods whose pairs have intervals: pairs grow with the square."""
 
 

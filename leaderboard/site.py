@@ -7,6 +7,7 @@ submissions give the same bytes: there is no clock, no random number and no mach
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from harness.progress import Progress, quiet
 from harness.submissions.problems import Problem
+from harness.workers import spread
 from leaderboard.batches import build_batch
 from leaderboard.columns import column_facts
 from leaderboard.gather import Gathered
@@ -62,12 +64,15 @@ def build(
         new = Path(scratch) / "new"
         new.mkdir()
         pages, batches = SitePages(found.shelves(), base_url), found.batches()
+        cores = os.cpu_count() or 1
         views: list[View] = []
         left_out: list[Problem] = []
         submissions = 0
-        with progress("boards", total=len(batches), done=0) as advance:
-            for batch in batches:
-                built = build_batch(batch, found.benchmarks, pages)
+        with (
+            progress("boards", total=len(batches), done=0) as advance,
+            spread(lambda i: build_batch(batches[i], found.benchmarks, pages), range(len(batches)), cores) as each,
+        ):
+            for built in each:
                 for path, content in built.files.items():
                     write_inside(new, path, content)
                 views += built.views

@@ -16,11 +16,13 @@ _HOMES = {
     "apply": ("prune", "require"),
     "budget": ("STANDARD", "SWEEP", "keep_count"),
     "catalog": ("catalogue", "parse", "resolve"),
-    "contract": ("Diagnostic", "Merged", "Preset", "Pruner", "Reducer", "Scorer", "Subset", "learned", "unit"),
+    "contract": ("Diagnostic", "Merged", "Preset", "Pruner", "Reducer", "Scorer", "Subset", "unit"),
     "decorators": ("diagnostic", "preset", "pruner", "reducer", "scorer"),
     "errors": ("PruneBoardError", "PrunerError"),
     "page": ("SIGNALS", "Page", "Window"),
     "single_page": ("Pruned",),
+    "text_form": ("learned",),
+    "codec": ("Codec", "codec"),
     "contract_check": ("check_contract", "synthetic_page"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -54,7 +56,7 @@ class _Package(types.ModuleType):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not isinstance(value, types.ModuleType) or name in ("core", "kernels"):
+        if not isinstance(value, types.ModuleType) or name in ("core", "kernels", "codecs"):
             super().__setattr__(name, value)
 
 

@@ -13,6 +13,8 @@ from .core.budget import keep_count as keep_count
 from .core.catalog import catalogue as catalogue
 from .core.catalog import parse as parse
 from .core.catalog import resolve as resolve
+from .core.codec import Codec as Codec
+from .core.codec import codec as codec
 from .core.contract import Diagnostic as Diagnostic
 from .core.contract import Merged as Merged
 from .core.contract import Preset as Preset
@@ -20,7 +22,6 @@ from .core.contract import Pruner as Pruner
 from .core.contract import Reducer as Reducer
 from .core.contract import Scorer as Scorer
 from .core.contract import Subset as Subset
-from .core.contract import learned as learned
 from .core.contract import unit as unit
 from .core.contract_check import check_contract as check_contract
 from .core.contract_check import synthetic_page as synthetic_page
@@ -35,6 +36,7 @@ from .core.page import SIGNALS as SIGNALS
 from .core.page import Page as Page
 from .core.page import Window as Window
 from .core.single_page import Pruned as Pruned
+from .core.text_form import learned as learned
 from .coverage import kcenter as kcenter
 from .eos import docpruner as docpruner
 from .eos import eos as eos

@@ -22,7 +22,9 @@ from harness.backbones.base import EngineBackbone
 from harness.backbones.checkpoint import Checkpoint, find_checkpoint
 from harness.backbones.contract import Backbone, Card
 from harness.backbones.engine_weights import LM_HEAD, load_engine_model
+from harness.backbones.prepared import Empty, Prepared
 from harness.backbones.probe import attach, capturing
+from harness.backbones.recipe import recipe_of, with_recipe
 from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
@@ -41,7 +43,9 @@ def with_attention_from(retriever: Backbone, source: str) -> ProbedByBase:
     kind = retriever.config.model_type
     if kind not in BASE_MODELS:
         raise PruneBoardError(f"--attention-from knows no base model for {retriever.name} ({kind})")
-    return ProbedByBase(retriever, _base_of(retriever, kind) if source == "base" else _named(source))
+    probed = ProbedByBase(retriever, _base_of(retriever, kind) if source == "base" else _named(source))
+    recipe = recipe_of(retriever)
+    return probed if recipe is None else with_recipe(probed, replace(recipe, attention_from=source))
 
 
 def _base_of(retriever: EngineBackbone, kind: str) -> Checkpoint:
@@ -97,12 +101,20 @@ class ProbedByBase:
             signals_from=f"all layers of the base model, revision {self.checkpoint.identity}, over the same tokens",
         )
 
-    @torch.inference_mode()
     def encode_pages(self, images: Sequence[Image.Image]) -> list[EncodedPage]:
-        prepared = self.retriever.prepare(images)
+        return self.encode_prepared(self.prepare(images))
+
+    def prepare(self, images: Sequence[Image.Image]) -> Prepared:
+        return self.retriever.prepare(images)
+
+    def side_by_side(self, pages: Sequence[Prepared], empty: Empty) -> Prepared:
+        return self.retriever.side_by_side(pages, empty)
+
+    @torch.inference_mode()
+    def encode_prepared(self, prepared: Prepared) -> list[EncodedPage]:
         inputs, pages = prepared.inputs, self.retriever.encode_prepared(prepared)
         visual, valid = self.retriever.processor.get_image_mask(inputs), inputs["attention_mask"]
-        on_device = {name: tensor.to(self.device) for name, tensor in inputs.items()}
+        on_device = {name: tensor.to(self.device, non_blocking=True) for name, tensor in inputs.items()}
         if "image_grid_thw" in on_device:  # the engine pads the patches of a batch; transformers wants them in a row
             counts = on_device["image_grid_thw"].prod(-1).tolist()
             patches = zip(on_device["pixel_values"], counts, strict=True)

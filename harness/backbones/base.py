@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import harness.compat  # noqa: F401
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from PIL import Image
 from harness.backbones.checkpoint import Checkpoint, CheckpointError, find_rows, rows_of_weight
 from harness.backbones.contract import Card, Options
 from harness.backbones.engine_weights import load_engine_model
+from harness.backbones.prepared import Empty, Prepared, side_by_side
 from harness.backbones.probe import ATTENTION_SIGNALS, attach, capturing
 from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
@@ -67,14 +67,6 @@ def choose_dtype(name: str | None, device: torch.device, width: int) -> torch.dt
     if name not in DTYPES:
         raise PruneBoardError(f"{name!r} is no dtype for a backbone; use {', '.join(DTYPES)}")
     return DTYPES[name]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A batch of pages as a model takes it, and the grid and ink of each."""
-
-    inputs: Any
-    places: tuple[tuple[tuple[int, int] | None, torch.Tensor], ...]
 
 
 class EngineBackbone:
@@ -246,11 +238,9 @@ class EngineBackbone:
         inputs = self.page_inputs(images)
         return Prepared(inputs, tuple(self.grid_and_ink(inputs, page) for page in range(len(images))))
 
-    def twin(self) -> EngineBackbone:
-        """The same backbone with a processor of its own, for a thread of its own: tokenizers cannot be shared."""
-        other = copy.copy(self)
-        other.processor = copy.deepcopy(self.processor)
-        return other
+    def side_by_side(self, pages: Sequence[Prepared], empty: Empty) -> Prepared:
+        """Pages that were prepared one by one as one batch, equal to what `prepare` makes of all of them."""
+        return side_by_side(pages, self.processor.tokenizer, empty)
 
     @torch.inference_mode()
     def encode_prepared(self, prepared: Prepared) -> list[EncodedPage]:
@@ -278,7 +268,7 @@ class EngineBackbone:
         return [vectors[row][mask] for row, mask in enumerate(inputs["attention_mask"].bool())]
 
     def _to_device(self, inputs: Any) -> dict[str, torch.Tensor]:
-        return {name: tensor.to(self.device) for name, tensor in inputs.items()}
+        return {name: tensor.to(self.device, non_blocking=True) for name, tensor in inputs.items()}
 
 
 def _of_dim(model_class: Any, projection: str, dim: int | None) -> Any:

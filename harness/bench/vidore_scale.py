@@ -19,9 +19,10 @@ import torch
 
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.methods import choose_methods
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.summary import summarise
 from harness.evaluation.tally import tally
 from harness.progress import Progress
@@ -81,9 +82,9 @@ def measure(folder: Path, fraction: float, workers: int, progress: Progress) -> 
         with clock["prune and score"], progress(f"{shape.name}: score", total=shape.pages, done=0) as advance:
             found = tally(job, evaluator.evaluate, workers, advance)
         with clock["measure"], progress(f"{shape.name}: measure", total=len(methods), done=0) as advance:
-            run.write_result("full", evaluator.full(found, DIM, INDEX_BITS), {})
+            run.write_result("full", evaluator.full(found, DIM), {})
             for method in methods:
-                run.write_result(method.slug, evaluator.method(method, found), {})
+                run.write_result(method.slug, evaluator.method(method, found, DIM), {})
                 advance(1)
     with clock["intervals"]:
         summarise(run, [shape.name for shape in shapes], methods, BUDGETS)

@@ -53,6 +53,8 @@ class DataSet:
     """The mteb task that this data set is, or is a part of."""
     revision: str | None = None
     """The revision that was asked for, where there is one."""
+    selector: str = ""
+    """The benchmark by which another process finds this data set, by its name; nothing if it was made by hand."""
     differs: tuple[str, ...] | None = None
     """How what was read differs from what is pinned under this name; None if nothing is pinned."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from harness.benchmarks.embedded import NANO_NOTE
-from harness.console import NAME_WIDTH, output, people, print_rows
+from harness.commands.engine_options import EngineName, RayAddress, RayGpus
+from harness.commands.evaluate_tables import show_run
+from harness.console import output, people
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
@@ -34,6 +36,10 @@ def evaluate(
         list[str] | None,
         typer.Option(help="Name, name(param=value), name(param=1|2|3) or file.py; repeatable. Default: all."),
     ] = None,
+    codec: Annotated[
+        str | None,
+        typer.Option(help="How vectors are stored, each method in each way: float16,int8,binary. Default: float16."),
+    ] = None,
     partner: Annotated[
         list[str] | None,
         typer.Option(help="Fixed-ratio method evaluated at the ratio that docpruner(z=…) keeps. Default: its scorer."),
@@ -54,6 +60,9 @@ def evaluate(
     store: Annotated[Path | None, typer.Option(help="Folder of stores.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. Default: runs/<what it is>.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    engine: EngineName = None,
+    ray_address: RayAddress = None,
+    ray_gpus_per_worker: RayGpus = None,
     mteb_results: Annotated[
         Path | None, typer.Option(help="Also let mteb score every cell, and keep its result files here.")
     ] = None,
@@ -79,6 +88,7 @@ def evaluate(
         benchmark=benchmark,
         calibration=calibration,
         pruners=pruner,
+        codecs=codec,
         partners=partner,
         budgets=budgets,
         trials=trials,
@@ -90,18 +100,19 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = out or Path("runs") / run_name(settings)
-    hands = workers or os.cpu_count() or 1
+    where: dict[str, Any] = {"store": store, "workers": workers, "engine": engine}
+    where |= {"ray_address": ray_address, "ray_gpus_per_worker": ray_gpus_per_worker}
     if dry_run:
         from harness.commands.evaluate_plan import show_plan
 
-        return show_plan(harness.plan(settings, store=store, workers=hands, rate=rate), as_json)
+        return show_plan(harness.plan(settings, rate=rate, **where), as_json)
     if not quiet:
+        hands = "ray" if engine == "ray" else _counted(workers or os.cpu_count() or 1, "worker")
         _announce(settings, hands, folder)
     found = harness.evaluate(
         config=settings,
-        store=store,
         out=folder,
-        workers=hands,
+        **where,
         mteb_results=mteb_results,
         progress=None if quiet or as_json else bar,
         say=None if quiet else lambda text: people.print(escape(text), soft_wrap=True),
@@ -110,9 +121,11 @@ def evaluate(
         import json
 
         report = {"run": str(folder), "rows": found.rows, "failures": found.failures, "remarks": found.remarks}
+        if settings.codecs:
+            report["same_bytes"] = found.same_bytes()
         print(json.dumps(report, indent=1))
     else:
-        _show(settings, found.rows)
+        show_run(settings, found.rows)
         output.print(f"run folder: {escape(str(folder))}", soft_wrap=True)
         if mteb_results:
             output.print(f"mteb's own result files: {escape(str(mteb_results))}", soft_wrap=True)
@@ -132,13 +145,15 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _announce(settings: Config, workers: int, folder: Path) -> None:
-    from pruners import resolve
+def _announce(settings: Config, hands: str, folder: Path) -> None:
+    from pruners.core.catalog import resolve_stored
 
-    methods = _counted(len(resolve(settings.pruners)), "method") if settings.pruners else "every built-in method"
+    methods = _counted(len(resolve_stored(settings.pruners)), "method") if settings.pruners else "every built-in method"
+    if settings.codecs:
+        methods += f", stored as {escape(', '.join(settings.codecs))},"
     people.print(
         f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {methods} at "
-        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {_counted(workers, 'worker')} -> {escape(str(folder))}",
+        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {hands} -> {escape(str(folder))}",
         soft_wrap=True,
     )
     if settings.backbone == "nano":
@@ -150,73 +165,3 @@ def _announce(settings: Config, workers: int, folder: Path) -> None:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _show(settings: Config, rows: list[dict]) -> None:
-    """One table a budget, best first. Methods that share the best rank are bold: they cannot be told apart."""
-    from rich.table import Table
-
-    from harness.runs.table import table_rows
-
-    full = rows[0]
-    output.print(
-        f"\n[bold]full model[/]: NDCG@5 {full['ndcg@5']:.4f}, {full['vectors_per_page']:.0f} vectors "
-        f"({settings.profile}) and {full['bytes_per_page'] / 1000:.1f} KB a page"
-    )
-    shown = table_rows(rows)
-    partnered = [row for row in shown if "partner of" in row]
-    for budget in settings.budgets:
-        table = Table(title=f"budget {budget:.4g}", box=None, pad_edge=False, title_justify="left", header_style="dim")
-        for heading in ("rank", "method", "NDCG@5", "retention [95 %]", "SR", "kept", "KB", "ms"):
-            name = heading == "method"  # long ones go on in the next line: what tells two apart must be seen
-            table.add_column(heading, justify="left" if name else "right", no_wrap=not name, overflow="fold")
-        table.columns[1].min_width = NAME_WIDTH
-        for row in (row for row in shown[1:] if row["budget"] == budget and row not in partnered):
-            table.add_row(
-                str(row["rank"] or "–"),
-                escape(row["method"]),
-                f"{row['NDCG@5']:.4f}",
-                f"{row['retention']:.1f} [{row['low']:.1f}, {row['high']:.1f}]".replace("[", r"\["),
-                f"{row['SR']:.3f}",
-                f"{row['kept']:.1f}" + ("!" if row["missed"] else ""),
-                f"{row['KB']:.2f}",
-                "" if row["ms"] is None else f"{row['ms']:.1f}",
-                style="bold" if row["rank"] == 1 else None,
-            )
-        output.print(table)
-        output.print()
-    _show_partners(partnered)
-    output.print(
-        "[dim]retention: NDCG@5 in % of the full model's, mean over data sets. SR: Score Retention. kept: % of "
-        "vectors. KB, ms: index size and CPU time of pruning a page. Equal ranks: the 95 % interval of the difference "
-        "to the first of them contains 0. –: a diagnostic, unranked. !: an adaptive method missed its budget.[/]"
-    )
-
-
-def _show_partners(rows: list[dict]) -> None:
-    """Methods with a threshold of their own, each above the fixed-ratio methods at the same realised ratio."""
-    if not rows:
-        return
-    title = "thresholds of their own, and fixed-ratio partners at the same realised ratio on every data set"
-    output.print(f"[bold]{title}[/]")
-    columns = {
-        "method": "method",
-        "kept": "kept",
-        "ndcg": "NDCG@5",
-        "retention": "retention \\[95 %]",
-        "gap": "minus it",
-    }
-    shown = []
-    for row in rows:
-        gap = "{minus it:+.1f} [{gap low:+.1f}, {gap high:+.1f}]"
-        shown.append(
-            {
-                "method": row["method"],
-                "kept": f"{row['kept']:.2f}",
-                "ndcg": f"{row['NDCG@5']:.4f}",
-                "retention": f"{row['retention']:.1f} [{row['low']:.1f}, {row['high']:.1f}]",
-                "gap": "" if row["gap low"] is None else gap.format_map(row),
-            }
-        )
-    print_rows(shown, columns, title="", as_json=False)
-    output.print()

@@ -11,6 +11,8 @@ from harness.console import print_rows
 
 app = typer.Typer(help="Show what there is, and what each needs.", no_args_is_help=True)
 
+SHOWN_DIM = 128  # numbers in a vector of ColPali and its kin
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -43,6 +45,39 @@ def pruners(
         row["about"] = [row["summary"], *filter(None, [row["paper"]]), *origin]
     columns = {"name": "pruner", "how": "output, budget", "about": "what it does, and whose it is"}
     print_rows(rows, columns, title=f"{len(rows)} pruners", as_json=as_json, stacked=("how", "about"))
+
+
+@app.command()
+def codecs(as_json: Json = False) -> None:
+    """Codecs: how each vector of an index can be stored, and what that takes."""
+    from pruners.core.codec_catalog import codec_catalogue, read_codecs
+
+    rows = []
+    for entry in codec_catalogue().values():
+        required = [parameter for parameter in entry.parameters if "=" not in parameter]
+        text = entry.name + (f"({SHOWN_DIM // 4})" if required else "")
+        (codec,) = read_codecs(text)
+        rows.append(
+            {
+                "name": entry.name,
+                "parameters": list(entry.parameters),
+                "summary": entry.summary,
+                "paper": entry.options.get("paper", ""),
+                "learns": codec.needs_calibration,
+                "shown": text,
+                "bytes_per_vector": codec.row(SHOWN_DIM).itemsize,
+                "shared_bytes": codec.shared_bytes(SHOWN_DIM),
+                "source": entry.source,
+                "place": entry.place,
+            }
+        )
+    for row in [] if as_json else rows:
+        learns = ["learns from calibration pages"] if row["learns"] else []
+        given = [f"parameters: {', '.join(row['parameters'])}"] if row["parameters"] else []
+        row["about"] = [row["summary"], *filter(None, [row["paper"]]), *given, *learns]
+    columns = {"shown": "codec", "bytes_per_vector": "bytes", "shared_bytes": "shared", "about": "what it stores"}
+    title = f"{len(rows)} codecs; bytes of a vector of {SHOWN_DIM} numbers, and once for all pages"
+    print_rows(rows, columns, title=title, as_json=as_json, stacked=("about",))
 
 
 @app.command()

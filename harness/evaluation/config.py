@@ -30,6 +30,8 @@ class Config:
     """Benchmark that adaptive methods and windows are calibrated on; None: the one that belongs to `benchmark`."""
     pruners: tuple[str, ...] = ()
     """Text forms; none: every built-in method."""
+    codecs: tuple[str, ...] | None = None
+    """How vectors are stored: each method with each of these. None: float16, and what texts name (`sap | int8`)."""
     partners: tuple[str, ...] = ()
     """Fixed-ratio methods evaluated at the ratio that `docpruner(z=0)` keeps; none: the scorer of each."""
     budgets: tuple[float, ...] = STANDARD
@@ -65,7 +67,10 @@ class Config:
     @property
     def key(self) -> str:
         """Names the run folder: the same evaluation continues in the same folder."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        fields = dataclasses.asdict(self)
+        if self.codecs is None:
+            del fields["codecs"]  # a run without codecs has the folder that it had before there were any
+        text = json.dumps(fields, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.benchmarks.data_set import DataSet
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.config import Config
 from harness.evaluation.made_by import measuring, read_from
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.own_threshold import at_realised_ratio
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.progress import Progress
 from harness.store.reader import Store
@@ -39,6 +41,7 @@ def evaluate_data_sets(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
+    engine: Engine = PROCESSES,
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 
@@ -51,7 +54,7 @@ def evaluate_data_sets(
     ]
     failures: dict[str, str] = {}
     for plan in plans:
-        failures = {**_evaluate(plan, run, workers, progress, made_by), **failures}
+        failures = {**_evaluate(plan, run, workers, progress, made_by, engine), **failures}
     return failures
 
 
@@ -85,18 +88,19 @@ def _evaluate(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
+    engine: Engine,
 ) -> dict[str, str]:
     """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
     job, name, start = plan.job, plan.evaluator.data_set.name, time.perf_counter()
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
-        found = tally(job, plan.evaluator.evaluate, workers, advance)
+        found = tally(job, plan.evaluator.evaluate, workers, advance, engine)
     data = read_from(plan.evaluator.data_set, job.store)
-    run.write_result(FULL, plan.evaluator.full(found, job.store.dim, INDEX_BITS), measuring() | data)
+    run.write_result(FULL, plan.evaluator.full(found, job.store.dim), measuring() | data)
 
     scored = [method for method in job.methods if method.text not in found.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
-            result = plan.evaluator.method(method, found)
+            result = plan.evaluator.method(method, found, job.store.dim)
             run.write_result(method.slug, result, {**made_by[method.text], **data})
             advance(1)
     run.add_timings(name, found.milliseconds)

@@ -1,4 +1,4 @@
-"""A calibrated pruner as JSON and tensors, and back: so that a run's methods can be used as they were measured.
+"""A calibrated pruner or codec as JSON and tensors, and back: so that a run's methods can be used as measured.
 
 Nothing that is read can run code: a pruner is named, and made by the class of that name; values are numbers, texts,
 windows, tensors, and lists and dictionaries of these.
@@ -14,16 +14,17 @@ import numpy as np
 import torch
 from safetensors.torch import load, save
 
-from pruners import Pruner, Window
+from pruners import Codec, Window
 from pruners.core.errors import PruneBoardError
+from pruners.core.text_form import TextForm
 
 
 class UnwritableError(PruneBoardError):
     """A pruner holds something that is neither a number, a text, a tensor nor a collection of these."""
 
 
-def as_tree(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """A pruner with all its fields as JSON, and the tensors that this names."""
+def as_tree(form: TextForm) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """A pruner or codec with all its fields as JSON, and the tensors that this names."""
     tensors: dict[str, torch.Tensor] = {}
 
     def write(value: Any, where: str) -> Any:
@@ -33,9 +34,9 @@ def as_tree(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
             return value
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else {"float": repr(float(value))}
-        if isinstance(value, Pruner):
+        if isinstance(value, TextForm):
             fields = {name: write(inner, f"{where}{name}.") for name, inner in value.fields().items()}
-            return {"pruner": value.name, "fields": fields}
+            return {"codec" if isinstance(value, Codec) else "pruner": value.name, "fields": fields}
         if isinstance(value, Window):
             return {"window": [value.start, value.stop]}
         if isinstance(value, (list, tuple)):
@@ -51,21 +52,22 @@ def as_tree(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
             tensors[name] = torch.from_numpy(np.ascontiguousarray(value))
             return {"array": name}
         raise UnwritableError(
-            f"{pruner} learned a {type(value).__name__} ({name}), which a run cannot keep; let it learn numbers, "
+            f"{form} learned a {type(value).__name__} ({name}), which a run cannot keep; let it learn numbers, "
             "texts, tensors, arrays, or lists and dictionaries of these"
         )
 
-    return write(pruner, ""), tensors
+    return write(form, ""), tensors
 
 
-def from_tree(tree: Any, tensors: Mapping[str, torch.Tensor], class_of: Callable[[str], type[Pruner]]) -> Any:
-    """What `as_tree` wrote. `class_of` knows the class of each pruner by its name."""
+def from_tree(tree: Any, tensors: Mapping[str, torch.Tensor], class_of: Callable[[str], type[TextForm]]) -> Any:
+    """What `as_tree` wrote. `class_of` knows the class of each pruner, or of a codec, by its name."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        if "pruner" in value:
-            return class_of(value["pruner"])(**{name: read(inner) for name, inner in value["fields"].items()})
+        if name := value.get("pruner") or value.get("codec"):
+            fields: dict[str, Any] = value["fields"]
+            return class_of(name)(**{field: read(inner) for field, inner in fields.items()})
         ((kind, inner),) = value.items()
         return READERS[kind](inner, read, tensors)
 

@@ -19,13 +19,15 @@ import torch
 
 import pruners
 from harness.benchmarks.data_set import DataSet
-from harness.evaluation.methods import FULL, Method
+from harness.evaluation.index_size import FLOAT16
+from harness.evaluation.methods import FULL, Method, stored_text
 from harness.evaluation.run_folder import RunFolder
 from harness.files import library_versions
 from harness.store.reader import Store
 from pruners import Pruner
 from pruners.core import plugins, source
 from pruners.core.errors import PruneBoardError
+from pruners.core.text_form import TextForm
 from pruners.core.value_text import value_text
 
 MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core", "pruners/kernels")
@@ -57,12 +59,16 @@ def describe_method(method: Method, methods: Sequence[Method], packages: Mapping
     leading = [other.pruner for other in methods if other.text == method.partner_of]
     parts = [part for pruner in (method.pruner, *leading) for part in all_parts(pruner)]
     codes = sorted({code for part in parts for code in _codes(type(part))})
+    learned: list[TextForm] = [method.pruner, *leading]
+    if method.codec != FLOAT16:
+        codes.append(plugins.code_of_class(type(method.codec)))
+        learned.append(method.codec)
     brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in", OWN})
     return {
         **measuring(),
         "code": _hash(" ".join([*codes, *brought])),
-        "composition": _composition(method.pruner),
-        "learned": _hash(repr([_state(pruner) for pruner in (method.pruner, *leading)])),
+        "composition": stored_text(_composition(method.pruner), method.codec),
+        "learned": _hash(repr([_state(form) for form in learned])),
     }
 
 
@@ -169,12 +175,12 @@ def _built_in_methods() -> str:
 
 
 def _state(value: Any) -> str | None:
-    """All of a pruner's fields, learned ones too, as a text that tells any two of them apart."""
+    """All fields of a pruner or codec, learned ones too, as a text that tells any two of them apart."""
     return value_text(value, _state_of_object)
 
 
 def _state_of_object(value: Any) -> str:
-    if isinstance(value, Pruner):
+    if isinstance(value, TextForm):
         return f"{value.name} {_state(value.fields())}"
     if isinstance(value, torch.nn.Module):
         return f"{type(value).__qualname__} {_state(dict(value.state_dict()))}"

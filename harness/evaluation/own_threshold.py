@@ -9,13 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.evaluation.methods import Method, choose_methods
+from harness.evaluation.config import Config
+from harness.evaluation.methods import Method, choose_methods, codecs_alone
 from harness.progress import Progress
 from harness.store.reader import Store
-from pruners import Merged, Subset, prune
+from pruners import Merged, Pruner, Subset, prune
 from pruners.core.errors import PruneBoardError, PrunerError
 
 ANY_BUDGET = (1.0,)  # such a method is asked once, and does not listen
+
+
+def methods_of(config: Config, texts: Sequence[str] | None = None, own: Sequence[Pruner] = ()) -> list[Method]:
+    """All that a configuration asks for: methods, the codecs by themselves, partners. `own` are pruners given as
+    objects; `texts` then are the others.
+    """
+    chosen = choose_methods(config.pruners if texts is None else texts, config.trials, own, config.codecs)
+    if alone := [text for text in codecs_alone(config.codecs) if text not in {method.text for method in chosen}]:
+        chosen += choose_methods(alone, config.trials)
+    return add_partners(chosen, config.partners, config.trials)
 
 
 def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int | None) -> list[Method]:
@@ -27,7 +38,8 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
             continue
         found.append(replace(method, own_threshold=True))
         own = [method.pruner.partner] if method.pruner.partner and not partners else []
-        for partner in choose_methods(partners, trials, own) if partners or own else []:
+        codecs = [method.codec_text]  # a partner is stored as the method is
+        for partner in choose_methods(partners, trials, own, codecs) if partners or own else []:
             if partner.pruner.budget_kind != "fixed":
                 raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
             found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))

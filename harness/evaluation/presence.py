@@ -100,7 +100,7 @@ def data_needs(selector: str) -> list[DataNeed]:
 
 def calibration_of(config: Config, methods: Sequence[Method]) -> str | None:
     """The benchmark that methods will be calibrated on, if one of them needs it."""
-    if not any(m.pruner.needs_calibration or m.pruner.open_window for m in methods):
+    if not any(m.needs_calibration or m.pruner.open_window for m in methods):
         return None
     if config.calibration or config.benchmark.endswith(f"#{REST}"):
         return config.calibration or config.benchmark.removesuffix(REST) + HELD_OUT

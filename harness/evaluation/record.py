@@ -9,7 +9,6 @@ learned/               tensors that methods learned, such as a codebook
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,15 +20,17 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.tables import pages_table, qrels_table
 from harness.evaluation.calibration import thresholds
 from harness.evaluation.config import Config
+from harness.evaluation.index_size import FLOAT16
 from harness.evaluation.learned_state import UnwritableError, as_tree, pack_tensors
 from harness.evaluation.made_by import OWN, all_parts, files_of
-from harness.evaluation.methods import Method
+from harness.evaluation.methods import Method, slug
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
-from pruners import Pruner, Window
+from pruners import Codec, Pruner, Window
 from pruners.core.errors import CatalogError
 from pruners.core.live_code import place
 from pruners.core.plugins import CatalogEntry
+from pruners.core.text_form import TextForm
 
 
 def write_record(
@@ -52,12 +53,21 @@ def write_record(
     facts = {"attention": attention, "benchmark": benchmark.name, "profile": config.profile}
     run.write_json("backbone.json", {**backbone.card.as_dict(), **facts})
     described = {}
+    dim = next(iter(stores.values())).dim
     for method in methods:
         state, tensors = _state(method.pruner)
         if tensors:
             run.write_bytes(f"learned/{method.slug}.safetensors", pack_tensors(tensors))
-        described[method.text] = {**describe(method, known, made_by[method.text]), **state}
+        described[method.text] = {**describe(method, known, made_by[method.text], dim), **state}
     run.write_json("methods.json", described)
+    for codec in {method.codec_text: method.codec for method in methods}.values():
+        if codec.learns:
+            run.write_bytes(learned_by(codec), pack_tensors(as_tree(codec)[1]))
+
+
+def learned_by(codec: Codec) -> str:
+    """The file of what a codec learned: one for all methods that it stores."""
+    return f"learned/codec {slug(str(codec))}.safetensors"
 
 
 def with_own(known: Mapping[str, CatalogEntry], own: Sequence[Pruner]) -> dict[str, CatalogEntry]:
@@ -85,7 +95,7 @@ def _state(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return {"state": tree}, tensors
 
 
-def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping[str, str]) -> dict[str, Any]:
+def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping[str, str], dim: int) -> dict[str, Any]:
     """A method in words and numbers. `composition` is what really ran: presets unfolded, windows bound."""
     pruner, declaration = method.pruner, method.pruner.declaration
     entry = known[pruner.name]
@@ -105,11 +115,25 @@ def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping
         "parameters": _parameters(pruner),
         "composition": made_by["composition"],
         "thresholds": thresholds(pruner),
-        "shared_bytes": pruner.shared_bytes,
+        "shared_bytes": method.shared_bytes(dim),
         "source": entry.source,
         "file": entry.file.name if entry.source == "file" else None,
         "file_hash": made_by["code"] if files_of(pruner) or given else None,
         "made_by": dict(made_by),
+        **({} if method.codec == FLOAT16 else {"codec": describe_codec(method.codec, dim)}),
+    }
+
+
+def describe_codec(codec: Codec, dim: int) -> dict[str, Any]:
+    """A codec other than float16, which stands where nothing is said."""
+    return {
+        "text": str(codec),
+        "name": codec.name,
+        "parameters": _parameters(codec),
+        "bytes_per_vector": codec.row(dim).itemsize,
+        "shared_bytes": codec.shared_bytes(dim),
+        "paper": codec.declaration.paper,
+        "state": as_tree(codec)[0],
     }
 
 
@@ -126,10 +150,7 @@ def _data_set(data_set: DataSet, store: Store) -> dict[str, Any]:
     }
 
 
-def _parameters(pruner: Pruner) -> dict[str, Any]:
-    fields = [f for f in dataclasses.fields(pruner) if not f.metadata.get("learned")]  # type: ignore[arg-type]
-    return {f.name: _plain(getattr(pruner, f.name)) for f in fields}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, (Pruner, Window)) else value
+def _parameters(form: TextForm) -> dict[str, Any]:
+    return {
+        name: str(value) if isinstance(value, (Pruner, Window)) else value for name, value in form.parameters().items()
+    }

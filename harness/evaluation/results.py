@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.benchmarks.data_set import DataSet
+from harness.evaluation.index_size import bytes_per_page, vector_bits
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.tally import Tally
 from harness.metrics.ranking import TOP, Evaluator
@@ -51,17 +52,17 @@ class DataSetEvaluator:
     def of(cls, data_set: DataSet, query_ids: tuple[str, ...]) -> DataSetEvaluator:
         return cls(data_set, Evaluator(data_set.qrels, query_ids, data_set.page_ids))
 
-    def full(self, tally: Tally, dim: int, bits: int) -> Result:
+    def full(self, tally: Tally, dim: int) -> Result:
         stored = tally.full_vectors[None, None]
-        size = (stored.sum(-1) + tally.prompt_vectors) * dim * bits
+        size = vector_bits(stored.sum(-1) + tally.prompt_vectors, dim)
         return self._result(FULL, (1.0,), tally, tally.cells(None), stored, size, 0, "fixed")
 
-    def method(self, method: Method, tally: Tally) -> Result:
+    def method(self, method: Method, tally: Tally, dim: int) -> Result:
         at, cells = method.budgets(tally.budgets), tally.cells(method)
-        stored = tally.vectors[cells - 1]
+        stored = tally.vectors.of(cells - 1)
         if method.own_threshold:  # its budget is what it kept
             at = (float(stored.sum(-1).mean()) / float(tally.full_vectors.sum()),)
-        shared, kind = method.pruner.shared_bytes, method.pruner.budget_kind
+        shared, kind = method.shared_bytes(dim), method.pruner.budget_kind
         return self._result(method.text, at, tally, cells, stored, tally.bits[cells - 1], shared, kind)
 
     def _result(
@@ -94,7 +95,7 @@ class DataSetEvaluator:
                     "realised": realised,
                     "drift": kind == "adaptive" and drifted(realised, budget),
                     "vectors_per_page": (kept_vectors + tally.prompt_vectors) / pages,
-                    "bytes_per_page": float(bits[:, b].mean() / 8 / pages + shared_bytes / pages),
+                    "bytes_per_page": bytes_per_page(bits[:, b].mean(), shared_bytes, pages),
                     "trials": len(cells),
                     "trial_deviation_ndcg@5": float(deviation[b]),
                     "score_retention": float(share.score_retention[:, b].mean()),
@@ -111,7 +112,8 @@ class DataSetEvaluator:
         ids, trials, ranked = self.evaluate.query_ids, len(best), best.shape[-1]
         every = pa.array(np.tile(np.arange(len(ids)), trials * len(budgets)))
         languages = [self.data_set.languages.get(query, "") for query in ids]
-        pages = pa.array(self.data_set.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
+        shown, places = np.unique(best.swapaxes(0, 1), return_inverse=True)  # of a million pages, the ids of a few
+        pages = pa.array([self.data_set.page_ids[page] for page in shown], pa.string()).take(pa.array(places.ravel()))
         form = _form(tuple(measures))
         columns = {
             "query": pa.array(ids, form.field("query").type).take(every),

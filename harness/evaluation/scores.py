@@ -1,46 +1,32 @@
 """Scores of pages: each pruned by every method at all budgets and scored against all queries, in one pass.
 
-Pages are independent of each other. A method that fails on a page is out for the data set, with its reason; the others
-go on.
+Pages are independent of each other. A codec's subsets share the page as it is decoded.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
-from harness.evaluation.methods import Method
+from harness.engine.engine import PROCESSES, Engine
+from harness.evaluation.index_size import FLOAT16, vector_bits
+from harness.evaluation.pruned_pages import NATIVE, Job, PrunedPage, pack, prune_pages, unpack
+from harness.evaluation.shared_store import SharedStore
 from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
-from pruners import Merged, Page, Subset, prune
-from pruners.core.errors import PrunerError
+from pruners import Codec, Merged, Page, Subset
 from pruners.core.groups import Groups
 
-INDEX_BITS = 16  # of one number in an index: float16
-VISUAL, NATIVE = "visual", "native"
-"""What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does, never pruned."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """All that a worker needs. Workers are forked and inherit it, so methods from a user's file need no pickling."""
-
-    store: Store
-    methods: tuple[Method, ...]
-    budgets: tuple[float, ...]
-    seed: int
-    queries: QueryTiles
-    gold: dict[int, list[int]]
-    """page -> its gold queries, for diagnostics only."""
-    profile: str = VISUAL
+TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
 
 
 @dataclass(frozen=True)
@@ -57,67 +43,106 @@ class PageScores:
     """Indexed beside them, and never pruned: none under profile `visual`."""
 
 
-def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:
-    """Prune pages with every method and score what is left."""
-    pages = [job.store.page(index) for index in indices]
-    cells = sum(method.trials * len(method.budgets(job.budgets)) for method in job.methods)
-    pruned = [_Pruned.nothing(cells, len(job.methods)) for _ in pages]
-    cell = 0
-    for i, method in enumerate(job.methods):
-        for p, index in enumerate(indices):
-            pruned[p].add(job, i, method, cell, pages[p], index)
-            if method.text in pruned[p].failures and pages[p].fingerprint() != pages[p].original:
-                pages[p] = job.store.page(index)  # it wrote into the page, which the next method must not see
-        cell += method.trials * len(method.budgets(job.budgets))
-    return [_score(job, *each) for each in zip(indices, pages, pruned, strict=True)]
+Lots = Iterable[tuple[Sequence[int], list[PageScores]]]
+"""Pages a few at a time, with their scores."""
+
+
+def in_a_row(lots: Lots) -> list[PageScores]:
+    return [page for _, scored in lots for page in scored]
 
 
 @dataclass(frozen=True)
-class _Pruned:
-    """What all methods made of a page: results, and which cells they fill."""
+class Scoring:
+    """What a worker does with a portion of pages. A forked worker inherits it; to another machine go names."""
 
-    results: list[Subset | Merged]
-    rows: list[int]
-    vectors: np.ndarray
-    bits: np.ndarray
-    seconds: np.ndarray
-    failures: dict[str, str]
+    job: Job
+    then: Callable[[Lots], Any]
 
-    @classmethod
-    def nothing(cls, cells: int, methods: int) -> _Pruned:
-        return cls([], [], np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(methods), {})
+    def __call__(self, pages: Sequence[int]) -> Any:
+        lots = ([int(page) for page in pages[at : at + TOGETHER]] for at in range(0, len(pages), TOGETHER))
+        return self.then((some, score_pages(self.job, some)) for some in lots)
 
-    def add(self, job: Job, i: int, method: Method, cell: int, page: Page, index: int) -> None:
-        """Run a method, whose cells begin at `cell`."""
-        queries = None
-        if method.diagnostic:
-            queries = [job.store.query(query) for query in job.gold.get(index, [])]
-        budgets = method.budgets(job.budgets)
-        start = time.process_time()  # of this process, which has one thread: other work on the machine does not count
-        for trial in range(method.trials):
-            try:
-                result = prune(method.pruner, page, budgets, seed=job.seed, trial=trial, queries=queries)
-            except PrunerError as error:
-                self.failures[method.text] = str(error)
-            else:
-                span = slice(cell, cell + len(budgets))
-                self.vectors[span], self.bits[span] = _stored(result, page.vectors.shape[1])
-                self.results.append(result)
-                self.rows.extend(range(span.start, span.stop))
-            cell += len(budgets)
-        self.seconds[i] = time.process_time() - start
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pages and queries are read from the store where it is worked on."""
+        job = self.job
+        return _received, (
+            SharedStore.of(job.store),
+            job.methods,
+            job.budgets,
+            job.seed,
+            job.gold,
+            job.profile,
+            self.then,
+        )
 
 
-def _score(job: Job, index: int, page: Page, pruned: _Pruned) -> PageScores:
-    indexed, prompt, results, bits = page.vectors, page.vectors[:0], pruned.results, pruned.bits
+def _received(sent: Any, methods: Any, budgets: Any, seed: int, gold: Any, profile: str, then: Any) -> Scoring:
+    store = SharedStore.open(sent)
+    queries = load_queries(store, range(len(store.query_ids)))
+    return Scoring(Job(store, methods, budgets, seed, queries, gold, profile), then)
+
+
+@contextmanager
+def spread_scores(
+    job: Job,
+    portions: Sequence[Sequence[int]],
+    workers: int,
+    then: Callable[[Lots], Any] = in_a_row,
+    *,
+    engine: Engine = PROCESSES,
+    first_here: bool = True,
+    ordered: bool = True,
+) -> Iterator[Iterator[Any]]:
+    """Portions of pages, pruned by workers and scored; `then` makes of each what is wanted, where it was scored.
+
+    Beside a GPU workers only prune, because a forked process cannot use its parent's: this one scores what they send.
+    """
+    if not job.queries.on_gpu:
+        work = Scoring(job, then)
+        with engine.spread(work, portions, workers, first_here=first_here, ordered=ordered) as results:
+            yield results
+        return
+
+    def prune(pages: Sequence[int]) -> list[Any]:
+        return [pack(pruned) for _, pruned in prune_pages(job, pages)]
+
+    def score(indices: Sequence[int], packed: list[Any]) -> list[PageScores]:
+        pages = [job.store.page(index) for index in indices]
+        return [_score(job, i, page, unpack(one, page)) for i, page, one in zip(indices, pages, packed, strict=True)]
+
+    with PROCESSES.spread(prune, portions, workers, first_here=first_here) as results:
+        yield (then([(pages, score(pages, packed))]) for pages, packed in zip(portions, results, strict=True))
+
+
+def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:
+    """Prune pages with every method and score what is left."""
+    return [_score(job, i, *each) for i, each in zip(indices, prune_pages(job, indices), strict=True)]
+
+
+def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
+    indexed, prompt, bits = page.vectors, page.vectors[:0], pruned.bits.copy()
     if job.profile == NATIVE:
         prompt = job.store.prompt(index)
         indexed = torch.cat([indexed, prompt])
-        results = [_with_prompt(result, indexed, prompt) for result in results]
-        bits = bits + prompt.numel() * INDEX_BITS
     scores = np.full((1 + len(bits), len(job.queries)), np.nan, np.float32)
-    scores[[0, *(1 + row for row in pruned.rows)]] = score_page(indexed, results, job.queries)
+    for text, codec in job.codecs.items():
+        results, rows = pruned.results.get(text, []), pruned.rows.get(text, [])
+        if len(prompt):  # kept at every budget, and stored by the codec too
+            results = [_with_prompt(result, indexed, prompt) for result in results]
+            bits[rows] += vector_bits(len(prompt), prompt.shape[1], codec)
+        if codec == FLOAT16:  # vectors as the store holds them
+            scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
+        elif results:
+            held = [_held(result, codec) for result in results]
+            scores[[1 + row for row in rows]] = score_page(codec.stored(indexed), held, job.asked[text])[1:]
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
+
+
+def _held(result: Subset | Merged, codec: Codec) -> Subset | Merged:
+    """A result as its index holds it: merged vectors are stored one by one, kept ones are the page's own."""
+    if isinstance(result, Subset):
+        return result
+    return Merged(tuple(codec.stored(vectors) for vectors in result.vectors))
 
 
 def _with_prompt(result: Subset | Merged, indexed: torch.Tensor, prompt: torch.Tensor) -> Subset | Merged:
@@ -148,12 +173,3 @@ def load_queries(store: Store, indices: Sequence[int], device: str | None = "cpu
     if chosen.type == "cuda":
         return tile_queries(queries, GPU_TILE_TOKENS, chosen)
     return tile_queries(queries, tile_tokens(store.mean_vectors))
-
-
-def _stored(result: Subset | Merged, dim: int) -> tuple[list[int], list[int]]:
-    """Vectors that budgets keep of a page, and the bits an index needs for them."""
-    if isinstance(result, Subset):
-        counts = list(result.counts)
-        return counts, [count * dim * INDEX_BITS for count in counts]
-    counts = [len(part) for part in result.parts]
-    return counts, [count * (result.bits_per_vector or dim * INDEX_BITS) for count in counts]

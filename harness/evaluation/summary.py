@@ -11,7 +11,8 @@ from harness.evaluation.methods import FULL
 from harness.evaluation.run_folder import RunFolder
 from harness.metrics.results_table import ResultsTable, benchmark_mean
 from harness.metrics.uncertainty import Comparison, Interval, compare_tables, tie_groups
-from pruners.core.budget import drifted
+from pruners.core.budget import UNPRUNED, drifted
+from pruners.core.codec_catalog import DEFAULT
 
 
 class MeasuredMethod(Protocol):
@@ -29,6 +30,14 @@ class MeasuredMethod(Protocol):
     def own_threshold(self) -> bool: ...
     @property
     def partner_of(self) -> str | None: ...
+    @property
+    def pruner_text(self) -> str: ...
+    @property
+    def codec_text(self) -> str: ...
+    @property
+    def unpruned(self) -> bool: ...
+    @property
+    def output(self) -> str: ...
 
 
 def summarise(
@@ -36,14 +45,16 @@ def summarise(
 ) -> list[dict]:
     """One row for each method and budget that every data set has, best first within a budget; the full model first.
 
-    Diagnostics are listed unranked. Methods with a threshold of their own come last, each above its partners.
+    Diagnostics are listed unranked. Ranks are among methods that one codec stores. After the budgets come codecs by
+    themselves, then methods with a threshold of their own, each above its partners.
     """
     complete = [m for m in methods if all(run.has(data_set, m.slug) for data_set in data_sets)]
     full = run.read_table(data_sets, FULL)
     tables = {m.text: run.read_table(data_sets, m.slug) for m in complete}
     summaries = {m.text: [run.read_summary(data_set, m.slug) for data_set in data_sets] for m in complete}
-    cells = [(m, b) for m in complete for b in range(1 if _alone(m) else len(budgets))]
-    asked = [(tables[m.text], None if _alone(m) else budgets[b]) for m, b in cells]
+    budget_of = {(m.text, b): budget for m in complete for b, budget in enumerate(_at(m, budgets))}
+    cells = [(m, b) for m in complete for b in range(len(_at(m, budgets)))]
+    asked = [(tables[m.text], budget_of[m.text, b]) for m, b in cells]
     comparison = compare_tables(asked, full, data_sets)
     rows = [_full_row(run, data_sets, full)]
     timings = run.read_json("timings.json") or {}
@@ -52,13 +63,17 @@ def summarise(
         method, b = cells[i]
         times = [timings[data_set][method.text] for data_set in data_sets if method.text in timings.get(data_set, {})]
         entries = [summary[b] for summary in summaries[method.text]]
-        budget = benchmark_mean([entry["budget"] for entry in entries]) if _alone(method) else budgets[b]
-        return _row(method, float(budget), entries, comparison, i, rank, times)
+        budget = budget_of[method.text, b]
+        if budget is None:
+            budget = float(benchmark_mean([entry["budget"] for entry in entries]))
+        return _row(method, budget, entries, comparison, i, rank, times)
 
-    for b in range(len(budgets)):
-        here = [i for i, (method, which) in enumerate(cells) if which == b and not _alone(method)]
-        ranked = [i for i in here if not cells[i][0].diagnostic]
-        ranks = dict(zip(ranked, tie_groups(comparison, ranked), strict=True))
+    for budget in (*budgets, UNPRUNED):
+        here = [i for i, (method, b) in enumerate(cells) if budget_of[method.text, b] == budget]
+        ranks: dict[int, int] = {}
+        for codec in dict.fromkeys(cells[i][0].codec_text for i in here):
+            ranked = [i for i in here if cells[i][0].codec_text == codec and not cells[i][0].diagnostic]
+            ranks |= dict(zip(ranked, tie_groups(comparison, ranked), strict=True))
         rows += [row(i, ranks.get(i)) for i in sorted(here, key=lambda i: -comparison.retention[i])]
     at = {method.text: i for i, (method, _) in enumerate(cells) if _alone(method)}
     for method in [m for m in complete if _alone(m)]:
@@ -75,6 +90,13 @@ def differences(
     full, *tables = (run.read_table(data_sets, slug) for slug in (FULL, a.slug, b.slug))
     comparison = compare_tables([(table, budget) for table in tables for budget in budgets], full, data_sets)
     return [(budget, comparison.difference(i, len(budgets) + i)) for i, budget in enumerate(budgets)]
+
+
+def _at(method: MeasuredMethod, budgets: Sequence[float]) -> Sequence[float | None]:
+    """The budgets of a method's rows; None: the ratio of its own that it has on each data set."""
+    if _alone(method):
+        return (None,)
+    return (UNPRUNED,) if method.unpruned else budgets
 
 
 def _alone(method: MeasuredMethod) -> bool:
@@ -96,6 +118,9 @@ def _row(
         "budget": budget,
         "rank": rank,
         "method": method.text,
+        "pruner": method.pruner_text,
+        "codec": method.codec_text,
+        "output": method.output,
         "ndcg@5": ndcg.value,
         "ndcg@5_interval": [ndcg.low, ndcg.high],
         "retention": retention.value,
@@ -114,6 +139,9 @@ def _full_row(run: RunFolder, data_sets: Sequence[str], full: ResultsTable) -> d
         "budget": 1.0,
         "rank": None,
         "method": FULL,
+        "pruner": FULL,
+        "codec": DEFAULT,
+        "output": "subset",
         "ndcg@5": float(benchmark_mean(figures)),
         "retention": 100.0,
     } | _means(entries)

@@ -10,11 +10,11 @@ import numpy as np
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
-from harness.evaluation.scores import Job, gold_queries, load_queries, score_pages
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import gold_queries, load_queries, spread_scores
 from harness.evaluation.tally import portions
 from harness.metrics.ranking import Evaluator
 from harness.store.reader import Store
-from harness.workers import spread
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ def score_matrices(
     gold = gold_queries(Evaluator(data_set.qrels, store.query_ids, store.page_ids))
     job = Job(store, tuple(methods), config.budgets, config.seed, queries, gold, config.profile)
     pages = []
-    hands = 1 if queries.on_gpu else workers
-    with spread(lambda some: score_pages(job, some), portions(range(len(store))), hands) as results:
+    with spread_scores(job, portions(range(len(store))), workers) as results:
         for some in results:
             pages += some
             advance(len(some))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.evaluation.index_size import FLOAT16
 from harness.evaluation.learned_state import from_tree, read_tensors
 from harness.evaluation.made_by import all_parts, describe_method
 from harness.evaluation.methods import Method
+from harness.evaluation.record import learned_by
 from harness.submissions.run_facts import FinishedRun
-from pruners import Pruner, catalogue
+from pruners import Codec, Pruner, catalogue
 from pruners.core import plugins
+from pruners.core.codec_catalog import codec_catalogue, read_codecs
 from pruners.core.errors import PruneBoardError
 from pruners.core.plugins import file_and_rest
 
@@ -39,8 +42,21 @@ def restore(run: FinishedRun, text: str, own: Sequence[Pruner]) -> Pruner:
     tensors = read_tensors(run.files.read_bytes(f"learned/{facts['slug']}.safetensors"))
     pruner = from_tree(facts["state"], tensors, class_of)
     packages = {name: entry.source for name, entry in known.items()}
-    now = describe_method(Method(text, pruner, facts["trials"]), [], packages)
+    now = describe_method(Method(text, pruner, facts["trials"], codec=restore_codec(run, text)), [], packages)
     for name, what in AS_MEASURED.items():
         if now[name] != facts["made_by"][name]:
             raise PruneBoardError(f"{text} is not what {where} measured: {what} changed since. Evaluate it again")
     return pruner
+
+
+def restore_codec(run: FinishedRun, text: str) -> Codec:
+    """The codec of the method `text`, with what it learned."""
+    facts = run.methods[text].get("codec")
+    if facts is None:
+        return FLOAT16
+    known = codec_catalogue()
+    if facts["name"] not in known:
+        raise PruneBoardError(f"{text} was stored by a codec {facts['name']} that is not installed here")
+    (bare,) = read_codecs(facts["text"])
+    tensors = read_tensors(run.files.read_bytes(learned_by(bare)))
+    return from_tree(facts["state"], tensors, lambda name: plugins.load(known[name]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.progress import Progress
     from harness.submissions.submit import Submitted
     from harness.why.output import ExplanationPage
-    from pruners import Pruner
+    from pruners import Codec, Pruner
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class _Measured:
     budget_kind: str
     own_threshold: bool
     partner_of: str | None
+    codec_text: str
+    pruner_text: str
+    unpruned: bool
+    output: str
 
 
 class Results:
@@ -81,11 +85,21 @@ class Results:
         """What the terminal shows: a row for each method and budget, the best first; the full model before them."""
         import pandas as pd
 
-        from harness.runs.table import COLUMNS, PARTNER, table_rows
+        from harness.runs.table import CODEC, COLUMNS, PARTNER, table_rows
 
         rows = table_rows(self.rows)
         names = [*COLUMNS, *(PARTNER if any("partner of" in row for row in rows) else ())]
+        if len({row[CODEC] for row in rows}) > 1:
+            names.insert(1 + names.index("method"), CODEC)
         return pd.DataFrame(rows, columns=names).astype({"rank": "Int64"})
+
+    def same_bytes(self, shares: Sequence[float] | None = None) -> list[dict]:
+        """At each share of the full model's bytes (1, 2, 5 and 10 %) the row of `rows` that retains most within them:
+        the best of all, of pruning alone and of a codec alone.
+        """
+        from harness.evaluation.same_bytes import SHARES, same_bytes
+
+        return same_bytes(self.rows, SHARES if shares is None else shares)
 
     @cached_property
     def per_query(self) -> pd.DataFrame:
@@ -181,6 +195,12 @@ class Results:
 
         return restore(self._run, self._find(which).text, self._own)
 
+    def codec(self, which: Any) -> Codec:
+        """How a method's vectors were stored, with what the codec learned: `.pack(vectors)`, `.unpack(data, dim)`."""
+        from harness.runs.restore import restore_codec
+
+        return restore_codec(self._run, self._find(which).text)
+
     def submit(self, submitter: str, **options: Any) -> list[Submitted]:
         """Write the results as submissions, one a method; `harness.submit` has the options."""
         from harness.submissions.submit import submit
@@ -189,9 +209,21 @@ class Results:
 
     @cached_property
     def _measured(self) -> list[_Measured]:
+        from harness.evaluation.methods import FULL
+        from pruners.core.codec_catalog import DEFAULT
+
         return [
             _Measured(
-                text, facts["slug"], facts["diagnostic"], facts["budget"], facts["own_threshold"], facts["partner_of"]
+                text,
+                facts["slug"],
+                facts["diagnostic"],
+                facts["budget"],
+                facts["own_threshold"],
+                facts["partner_of"],
+                codec := facts.get("codec", {}).get("text", DEFAULT),
+                text.removesuffix(f" | {codec}"),
+                facts["name"] == FULL,
+                facts["output"],
             )
             for text, facts in self._run.methods.items()
         ]

@@ -7,6 +7,8 @@ from typing import Any
 
 from harness.drawing import latex
 
+CODEC = "codec"
+"""A column only where vectors are stored in more than one way."""
 COLUMNS = ("budget", "rank", "method", "NDCG@5", "retention", "low", "high", "SR", "kept", "KB", "ms", "missed")
 """Retention in % of the full model's with its 95 % interval; kept in % of vectors; KB and ms a page; `missed`: an
 adaptive method missed its budget."""
@@ -24,12 +26,17 @@ def table_rows(rows: Sequence[dict]) -> list[dict[str, Any]]:
             *(row["score_retention"], 100 * row["realised"], row["bytes_per_page"] / 1000),
             *(row.get("prune_ms_per_page"), row.get("drift", False)),
         )
-        found = dict(zip(COLUMNS, values, strict=True))
+        found = dict(zip(COLUMNS, values, strict=True)) | {"pruner": row["pruner"], CODEC: _stored_as(row)}
         if "own_threshold" in row:
             gap = row["minus_partner"] or (None, None, None)
             found |= dict(zip(PARTNER, (row["partner_of"], *gap), strict=True))
         shown.append(found)
     return shown
+
+
+def _stored_as(row: dict) -> str:
+    """The codec; a quantised method stores vectors in a form of its own."""
+    return "own" if row["output"] == "quantised" else row["codec"]
 
 
 def as_latex(rows: Sequence[dict[str, Any]], caption: str, label: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -29,6 +30,13 @@ class Tile:
     tokens: torch.Tensor
     offsets: np.ndarray
 
+    @cached_property
+    def query_of(self) -> torch.Tensor:
+        """`[tokens, queries]`: 1 where a token belongs to a query. A product with it adds up each query's tokens."""
+        lengths = torch.from_numpy(np.diff(self.offsets)).to(self.tokens.device)
+        owner = torch.repeat_interleave(torch.arange(len(lengths), device=self.tokens.device), lengths)
+        return torch.nn.functional.one_hot(owner, len(lengths)).to(self.tokens.dtype)
+
 
 @dataclass(frozen=True)
 class QueryTiles:
@@ -42,6 +50,16 @@ class QueryTiles:
 
     def __len__(self) -> int:
         return self.tiles[-1].last if self.tiles else 0
+
+    def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> QueryTiles:
+        """The same queries after `change` of their vectors `[tokens, d]`, as a codec compares them."""
+        made = [
+            torch.from_numpy(np.ascontiguousarray(change(tile.tokens.T.cpu().numpy()).T, np.float32))
+            for tile in self.tiles
+        ]
+        return QueryTiles(
+            tuple(replace(tile, tokens=new.to(tile.tokens.device)) for tile, new in zip(self.tiles, made, strict=True))
+        )
 
 
 def tile_tokens(page_vectors: float) -> int:

@@ -17,7 +17,6 @@ from harness.submissions.mteb_figures import MODELS, mteb_table
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission, Track, content_id
 from harness.submissions.tables import kept_path, per_query_path
-from pruners.core.budget import drifted
 from pruners.core.catalog import catalogue, kind
 
 MEAN_TOLERANCE = 1.0
@@ -25,10 +24,6 @@ MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5,
 
 
 CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
-INDEX_BYTES = 2  # of a number in an index: float16
-LEAST_BYTES = 1 / 8  # of a quantised vector: a bit
-MOST_OF_BUDGET = 1.5, 2.0
-"""How much of its budget an adaptive method may keep: on the mean of a benchmark, and on one data set."""
 PRINTED = 0.005, 0.05
 """What rounding may change in a printed NDCG, and in a printed percentage."""
 TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
@@ -121,12 +116,13 @@ def check_method(submission: Submission, notes: Notes) -> None:
         if method.track is not Track.diagnostic:
             notes.error("method.track", f"{seen} is a diagnostic: it has seen the queries", "call it so")
         return
-    outer = (method.composition or method.expression).partition("(")[0]
+    outer = re.split(r"[(| ]", method.composition or method.expression)[0]
     if method.file_hash or submission.claim == "reported" or not known.get(outer):
         return  # a user's own, a paper's, or a name that stands for others
-    output = known[outer].partition(",")[0]
-    if method.track not in (TRACKS[output], Track.trained):
-        notes.error("method.track", f"{outer} is of the track {TRACKS[output].value}", "call it so")
+    track = Track.quantised if submission.codec else TRACKS[known[outer].partition(",")[0]]
+    if method.track not in (track, Track.trained):
+        stored = " stored by a codec" if submission.codec else ""
+        notes.error("method.track", f"{outer}{stored} is of the track {track.value}", "call it so")
     for claimed, what in ((method.adaptive, "adaptive"), (method.snapped, "snapped")):
         if claimed and all(known.get(name, what).find(what) < 0 for name in names if known.get(name) != ""):
             notes.error(f"method.{what}", f"{outer} is not: every page keeps its budget", AGAIN)
@@ -204,41 +200,6 @@ def check_content(submission: Submission, record: BenchmarkRecord, notes: Notes)
                 notes.error(
                     field, f"{printable(mine)} was read, {printable(theirs)} is pinned", "measure on the pinned data"
                 )
-
-
-def check_size(submission: Submission, notes: Notes) -> None:
-    """Budgets that were missed, and indexes smaller than their vectors."""
-    method, dim = submission.method, submission.backbone.dim
-    if method.adaptive:
-        _warn_of_drift(submission, notes)
-    for i, cell in enumerate(submission.cells):
-        if None in (dim, cell.bytes_per_page, cell.vectors_per_page):
-            continue
-        quantised = method.track is Track.quantised and cell.budget < 1
-        least = (cell.vectors_per_page or 0) * (LEAST_BYTES if quantised else (dim or 0) * INDEX_BYTES)
-        if (cell.bytes_per_page or 0) < least * (1 - TOLERANCE):
-            codec = "a bit for each" if quantised else "float16"
-            what = f"{cell.bytes_per_page:.2f} bytes a page cannot hold its vectors: {codec} needs {least:.2f}"
-            notes.error(f"{where(i, cell)}.bytes_per_page", what, "only the quantised track stores less than float16")
-
-
-def _warn_of_drift(submission: Submission, notes: Notes) -> None:
-    """One line for each budget that was missed; missed by far, it is another budget."""
-    kept: dict[float, dict[str, float]] = {}
-    for cell in submission.cells:
-        if cell.budget < 1 and cell.realised is not None:
-            kept.setdefault(cell.budget, {})[cell.data_set] = cell.realised
-    for budget, by_data_set in kept.items():
-        mean, most = float(benchmark_mean(list(by_data_set.values()))), max(by_data_set.values())
-        if submission.claim != "reported" and (mean > MOST_OF_BUDGET[0] * budget or most > MOST_OF_BUDGET[1] * budget):
-            what = f"keeps {mean:.3f} on the mean and up to {most:.3f}: that is another budget"
-            notes.error(f"cells (budget {budget:g}).realised", what, "calibrate it, or submit it at what it keeps")
-            continue
-        off = {name: realised for name, realised in by_data_set.items() if drifted(realised, budget)}
-        if off:
-            worst = max(off, key=lambda name: abs(off[name] - budget))
-            what = f"missed on {len(off)} of {len(by_data_set)} data sets, most on {printable(worst)}: {off[worst]:.4f}"
-            notes.warn(f"cells (budget {budget:g}).realised", what, "read its figures beside its realised budget")
 
 
 def check_official(submission: Submission, record: BenchmarkRecord, notes: Notes) -> None:

@@ -39,6 +39,16 @@ class _Cell:
     """(data set, language) -> NDCG@5 of each query, mean over trials."""
 
     @property
+    def codec(self) -> str | None:
+        """Of the codec that stores it; None: float16."""
+        stored = self.peer.submission.codec
+        return None if stored is None else stored.expression
+
+    @property
+    def pruner(self) -> str:
+        return self.peer.submission.method.expression.removesuffix(f" | {self.codec}")
+
+    @property
     def retained(self) -> float | None:
         """Score Retention, mean over data sets and languages."""
         cells = [c.score_retention for c in self.peer.submission.cells if c.budget == self.budget]
@@ -86,7 +96,8 @@ def check_copies(peers: Sequence[Peer], known: Set[str]) -> None:
             what = f"its tables are those of {theirs.id}, byte by byte: a copy shows nothing"
             peer.notes.error("per_query", what, "measure it yourself")
             continue
-        same = [seen.setdefault((*place, *key), []) for key in peer.rankings.items()]
+        codec = ours.codec and ours.codec.expression  # a codec that loses nothing ranks as float16 does
+        same = [seen.setdefault((*place, codec, *key), []) for key in peer.rankings.items()]
         _find_renamed(peer, same)
         for earlier in same:
             earlier.append(peer)
@@ -168,7 +179,7 @@ def _compare_group(cells: Sequence[_Cell], full: _Cell) -> None:
         subsets.setdefault(name, []).append(np.vstack(rows))
     found = compare(list(subsets.values()), resamples=RESAMPLES)
     _warn_of_diagnostics(cells)
-    random_at = {c.budget: i for i, c in enumerate(cells) if c.peer.submission.method.name == RANDOM}
+    random_at = {(c.budget, c.codec): i for i, c in enumerate(cells) if c.pruner == RANDOM}
     for i, cell in enumerate(cells):
         if cell.peer.submission.method.track is Track.diagnostic:
             continue  # it has seen the queries
@@ -178,7 +189,7 @@ def _compare_group(cells: Sequence[_Cell], full: _Cell) -> None:
                 f"retention {interval.value:.1f} % [{interval.low:.1f}, {interval.high:.1f}] is above the full model's"
             )
             cell.peer.notes.warn(field, what, "has the method seen the queries, or is the full model's row another's?")
-        other = random_at.get(cell.budget)
+        other = random_at.get((cell.budget, cell.codec))
         if other is not None and other != i and found.difference(i, other).high < 0:
             gap = found.difference(i, other)
             what = f"{-gap.value:.1f} points of retention below random at the same budget"

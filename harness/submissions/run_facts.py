@@ -12,7 +12,15 @@ from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
 from harness.submissions.benchmark import BenchmarkRecord, read_tables
 from harness.submissions.checks import TRACKS
-from harness.submissions.schema import BackboneFacts, BenchmarkFacts, DataSetFacts, Environment, MethodFacts, Track
+from harness.submissions.schema import (
+    BackboneFacts,
+    BenchmarkFacts,
+    CodecFacts,
+    DataSetFacts,
+    Environment,
+    MethodFacts,
+    Track,
+)
 from pruners.core.errors import PruneBoardError
 
 MOST_NAME = 120
@@ -88,8 +96,9 @@ def slug(text: str) -> str:
 
 def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
     """A method with its parameters and what it learned."""
-    facts = run.methods[text]
-    declared = Track.diagnostic if facts["diagnostic"] else TRACKS[facts["output"]]
+    facts, codec = run.methods[text], codec_facts(run, text)
+    declared = Track.diagnostic if facts["diagnostic"] else Track.quantised if codec else TRACKS[facts["output"]]
+    title = facts["summary"].rstrip(".")[:150] or facts["name"]
     calibrated: dict[str, Any] = {}
     if facts["thresholds"]:
         calibrated["thresholds"] = facts["thresholds"]
@@ -99,9 +108,9 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
     if run.calibration and (calibrated or facts["shared_bytes"]):
         calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
     return MethodFacts(
-        name=slug(text),
+        name=slug(text.replace(" | ", "--") if codec else text),
         expression=f"{facts['file']}:{text}" if facts["file"] else text,
-        title=facts["summary"].rstrip(".")[:200] or facts["name"],
+        title=f"{title}, stored as {codec.expression}"[:200] if codec else facts["summary"].rstrip(".")[:200] or title,
         track=track or declared,
         composition=facts["composition"],
         adaptive=facts["budget"] == "adaptive",
@@ -112,6 +121,19 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
         calibrated=calibrated,
+    )
+
+
+def codec_facts(run: FinishedRun, text: str) -> CodecFacts | None:
+    """How a method's vectors were stored; None: as float16."""
+    facts = run.methods[text].get("codec")
+    if facts is None:
+        return None
+    return CodecFacts(
+        expression=facts["text"],
+        parameters=facts["parameters"],
+        bytes_per_vector=facts["bytes_per_vector"],
+        shared_bytes=facts["shared_bytes"],
     )
 
 

@@ -190,6 +190,19 @@ class MethodFacts(Strict):
     """What it learned: window, thresholds by budget; and the calibration set with its content hashes."""
 
 
+class CodecFacts(Strict):
+    """How vectors are stored."""
+
+    expression: Expression
+    """What `--codec` takes."""
+    parameters: dict[Word, Text | Whole | float | bool | None] = {}
+    """Every parameter, those at their default too."""
+    bytes_per_vector: Count
+    """Of one stored vector. It follows from the codec and the vectors' width."""
+    shared_bytes: Annotated[int, Field(ge=0, le=10**12)] = 0
+    """What the index holds once for all pages, such as a codebook; a page's share of it is in its bytes."""
+
+
 class Cell(Strict):
     """One data set, in one language, at one budget."""
 
@@ -255,6 +268,8 @@ class Submission(Strict):
     """Which retriever."""
     method: MethodFacts
     """Which pruning method."""
+    codec: CodecFacts | None = None
+    """How vectors are stored below budget 1.0; none: as float16, in which the full model always is."""
     cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=20_000)]
     """The results: one for each data set, language and budget."""
     environment: Environment | None = None
@@ -267,7 +282,7 @@ class Submission(Strict):
     """The id of the submission that a `reproduced` one measures again."""
 
 
-MEASURED = ("format", "claim", "benchmark", "backbone", "method", "cells", "per_query", "kept", "reproduces")
+MEASURED = ("format", "claim", "benchmark", "backbone", "method", "codec", "cells", "per_query", "kept", "reproduces")
 """In the id. Who submits, when, with which links and remarks, and on which machine, may be corrected."""
 
 

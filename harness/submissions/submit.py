@@ -31,7 +31,14 @@ from harness.submissions.folder import (
 )
 from harness.submissions.judgements import Judgements, pair_mean
 from harness.submissions.problems import SubmissionError
-from harness.submissions.run_facts import FinishedRun, backbone_facts, code_of, environment_facts, method_facts
+from harness.submissions.run_facts import (
+    FinishedRun,
+    backbone_facts,
+    code_of,
+    codec_facts,
+    environment_facts,
+    method_facts,
+)
 from harness.submissions.schema import BenchmarkFacts, Cell, Origin, Submission, Track, with_id
 from harness.submissions.tables import PER_QUERY, kept_path, pack_kept, pack_per_query, per_query_path
 from pruners.core.errors import PruneBoardError
@@ -196,6 +203,7 @@ def _new(
         benchmark=BenchmarkFacts(name=benchmark.facts.name, data_sets=data_sets),
         backbone=backbone_facts(run, choice.backbone),
         method=method_facts(run, text, choice.track),
+        codec=codec_facts(run, text),
         cells=tuple(cells),
         environment=environment_facts(run),
         per_query=checksum(per_query),

@@ -20,7 +20,6 @@ from harness.submissions.checks import (
     check_method,
     check_official,
     check_place,
-    check_size,
 )
 from harness.submissions.comparisons import Peer, check_against_full_and_random, check_copies, reproductions
 from harness.submissions.folder import (
@@ -47,6 +46,7 @@ from harness.submissions.pins import (
 )
 from harness.submissions.problems import Notes, Problem, SubmissionError, crash, printable
 from harness.submissions.schema import BenchmarkFacts, Submission
+from harness.submissions.size_checks import check_size
 from harness.submissions.table_checks import Recomputed, check_kept, check_per_query
 from harness.submissions.tables import kept_path, per_query_path, read_kept, read_per_query
 from harness.workers import spread

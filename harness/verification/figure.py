@@ -15,7 +15,8 @@ from harness.benchmarks.data_set import DataSet
 from harness.benchmarks.embedded import BenchmarkError
 from harness.encode import encode
 from harness.evaluation.config import Config, Profile
-from harness.evaluation.scores import Job, load_queries
+from harness.evaluation.pruned_pages import Job
+from harness.evaluation.scores import load_queries
 from harness.evaluation.tally import tally
 from harness.metrics.ranking import Evaluator
 from harness.metrics.results_table import data_set_mean

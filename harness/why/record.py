@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.evaluation.methods import FULL
+from harness.evaluation.pruned_pages import NATIVE
 from harness.evaluation.results import Result
-from harness.evaluation.scores import NATIVE
 from harness.metrics.ranking import TOP
 from harness.store.format import StoreError
 from harness.store.reader import Store

@@ -16,8 +16,8 @@ from harness.encode import store_folder
 from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.methods import choose_methods
+from harness.evaluation.pruned_pages import NATIVE
 from harness.evaluation.run_folder import RunFolder
-from harness.evaluation.scores import NATIVE
 from harness.progress import Progress
 from harness.store.format import MANIFEST
 from harness.store.reader import Store

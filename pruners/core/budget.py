@@ -13,6 +13,10 @@ STANDARD = (0.05, 0.10, 0.20)
 SWEEP = (0.01, 0.02, 0.04, 0.05, 0.10, 1 / 9, 0.20, 0.25, 0.3, 0.5, 0.7, 0.9)
 """The standard budgets and those of the curves. 1.0, the full model, always runs beside either."""
 
+UNPRUNED = 0.9999
+"""The budget at which a codec alone is measured: every vector of a page that has fewer than 10,000. 1.0 is the full
+model, which stores float16 and stands beside every other figure."""
+
 _GUARD = 1e-9  # 0.07 * 100 is 7.000000000000001 in binary; without the guard its ceiling would be 8
 
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import plugins
+from .codec_catalog import codec_catalogue
 from .errors import CatalogError
 from .plugins import CatalogEntry
 
 if TYPE_CHECKING:
+    from .codec import Codec
     from .contract import Pruner
 
 GROUP = "pruneboard.pruners"
@@ -64,13 +66,13 @@ def _paragraphs(entry: CatalogEntry) -> list[str]:
     return [part for part in entry.doc.split("\n\n") if part.strip()]
 
 
-def find(name: str, known: dict[str, CatalogEntry]) -> CatalogEntry:
+def find(name: str, known: dict[str, CatalogEntry], what: str = "pruner") -> CatalogEntry:
     """The entry of that name; an unknown one suggests the nearest."""
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; `harness list pruners` shows what there is"
-    raise CatalogError(f"there is no pruner {name!r}{hint}")
+    hint = f"; did you mean {' or '.join(near)}?" if near else f"; `harness list {what}s` shows what there is"
+    raise CatalogError(f"there is no {what} {name!r}{hint}")
 
 
 def resolve(selectors: Sequence[str]) -> list[Pruner]:
@@ -79,19 +81,27 @@ def resolve(selectors: Sequence[str]) -> list[Pruner]:
     A file adds its methods to the names that the other selectors may use; alone, it stands for all of them, and
     `file.py(param=value)` for the only one. `name(param=1|2|3)` stands for three pruners.
     """
+    found = resolve_stored(selectors)
+    if stored := next((f"{pruner} | {codec}" for pruner, codec in found if codec is not None), None):
+        raise CatalogError(f"{stored!r} says how vectors are stored; here only a pruner is expected")
+    return [pruner for pruner, _ in found]
+
+
+def resolve_stored(selectors: Sequence[str]) -> list[tuple[Pruner, Codec | None]]:
+    """The same with codecs: `sap | int8`. None: the text names no codec."""
     from . import expression
 
     split = [_split(selector) for selector in selectors]
     known = catalogue(dict.fromkeys(file for file, _ in split if file))
-    pruners: list[Pruner] = []
+    found: list[tuple[Pruner, Codec | None]] = []
     for file, text in split:
         texts = [text]
         if file and not text:
             texts = [entry.name for entry in scan(file)]
         elif file and text.startswith("("):
             texts = [_only_name(file) + text]
-        pruners += [pruner for t in texts for pruner in expression.read(t, known)]
-    return pruners
+        found += [each for t in texts for each in expression.read(t, known, codec_catalogue())]
+    return found
 
 
 def parse(text: str) -> Pruner:

@@ -6,7 +6,6 @@ A pruner is a frozen dataclass: its fields are the method's hyper-parameters, an
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
-from . import plugins
 from .budget import keep_count
 from .context import PruneContext
 from .errors import PrunerError
 from .groups import Groups, group
 from .page import Page, Window
+from .text_form import TextForm
 
 DEFAULT_TRIALS = 5  # of a method that asks for `rng`
 
@@ -66,22 +65,11 @@ class Merged:
         return tuple(part.vectors if isinstance(part, Groups) else part for part in self.parts)
 
 
-class Pruner:
+class Pruner(TextForm):
     """A method with its hyper-parameters."""
 
     declaration: ClassVar[Declaration]
     uses: ClassVar[frozenset[str]] = frozenset()
-
-    def fields(self) -> dict[str, Any]:
-        """Hyper-parameters and learned state, by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-
-    def replace(self, **changes: Any) -> Self:
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its class, hyper-parameters and what it learned. A class from a user's file goes by that file."""
-        return _rebuilt, (plugins.address(type(self)), self.fields())
 
     def parts(self) -> list[Pruner]:
         """The pruners this one is composed of."""
@@ -91,10 +79,6 @@ class Pruner:
     def made(self) -> Pruner:
         """What really runs: of a preset its composition, of any other method itself."""
         return self
-
-    @property
-    def name(self) -> str:
-        return self.declaration.name
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
@@ -127,8 +111,7 @@ class Pruner:
     @property
     def needs_calibration(self) -> bool:
         """Whether it learns from pages: it, or a part of it, has a `learned()` field."""
-        own = any(f.metadata.get("learned") for f in dataclasses.fields(self))  # type: ignore[arg-type]
-        return own or any(part.needs_calibration for part in self.parts())
+        return self.learns or any(part.needs_calibration for part in self.parts())
 
     @property
     def open_window(self) -> bool:
@@ -165,16 +148,6 @@ class Pruner:
     def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset | Merged:
         """Prune a page at all budgets. Called through `apply.prune`, which guards the page and checks the result."""
         raise NotImplementedError(f"{type(self).__name__} must say how it prunes")
-
-    @cached_property
-    def text(self) -> str:
-        """The expression that makes this pruner, as `parse` reads it."""
-        from . import expression
-
-        return expression.write(self)
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Scorer(Pruner):
@@ -284,18 +257,9 @@ class Preset(Pruner):
         return self.made.prune(page, budgets, context)
 
 
-def _rebuilt(address: type | plugins.InFile, fields: dict[str, Any]) -> Any:
-    return (address.load() if isinstance(address, plugins.InFile) else address)(**fields)
-
-
 def rank(scores: torch.Tensor) -> np.ndarray:
     """Patches by score, along the last axis: highest first, equal scores by patch index."""
     return np.argsort(-scores.double().numpy(), axis=-1, kind="stable")
-
-
-def learned() -> Any:
-    """A dataclass field that `calibrate` fills. It is no hyper-parameter: text cannot set it and does not show it."""
-    return dataclasses.field(default=None, repr=False, compare=False, metadata={"learned": True})
 
 
 def unit(vectors: torch.Tensor) -> torch.Tensor:

@@ -11,8 +11,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .contract import Declaration, Diagnostic, Preset, Pruner, Reducer, Scorer, learned
+from .contract import Declaration, Diagnostic, Preset, Pruner, Reducer, Scorer
 from .errors import CatalogError
+from .text_form import learned
 
 GIVEN = ("page", "k", "rng", "queries")
 

@@ -4,6 +4,7 @@
 
 An argument without a name is the method's first field. `|` makes a grid: one pruner for each value.
 What a bare word means (a pruner, a string, a window) is decided by the type of the field it is given to.
+Outside all brackets, what stands at the end of a grid and names a codec says how vectors are stored: `sap | int8`.
 """
 
 from __future__ import annotations
@@ -25,30 +26,69 @@ import pydantic
 
 from . import plugins
 from .catalog import find
+from .codec import Codec
 from .contract import Pruner
 from .errors import CatalogError, ExpressionError, PruneBoardError
 from .page import Window
 from .plugins import CatalogEntry
+from .text_form import TextForm
 
-FORM = "write a pruner as name or name(param=value)"
+FORM = "write a {what} as name or name(param=value)"
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def read(text: str, known: dict[str, CatalogEntry]) -> list[Pruner]:
-    """The pruner that `text` describes, built from the methods in `known`; several if it has a grid."""
-    reader = _Reader(text, known)
-    return [reader.pruner(node) for node in _without_grids(reader.tree())]
+def read(
+    text: str, known: dict[str, CatalogEntry], codecs: dict[str, CatalogEntry]
+) -> list[tuple[Pruner, Codec | None]]:
+    """The pruner that `text` describes, built from the methods in `known`, and its codec if one is named; several if it
+    has a grid.
+    """
+    reader, storing = _Reader(text, known), _Reader(text, codecs, "codec")
+    nodes = list(_without_grids(reader.tree()))
+    named = [_called(node) in codecs and _called(node) not in known for node in nodes]
+    if not any(named):
+        return [(reader.build(node), None) for node in nodes]
+    if len(nodes) == 1 and isinstance(nodes[0], ast.Call) and nodes[0].args and _called(nodes[0].args[0]) in known:
+        around = nodes[0]  # int8(sap), dims(sap, 64): the codec around what it stores
+        rest = ast.copy_location(ast.Call(around.func, around.args[1:], around.keywords), around)
+        return [(reader.build(around.args[0]), storing.build(rest))]
+    first = named.index(True)
+    if first == 0:
+        raise reader.error(nodes[0], f"{_called(nodes[0])} is a codec: write first what it stores, as in sap | int8")
+    if not all(named[first:]):
+        late = nodes[first + named[first:].index(False)]
+        raise reader.error(late, "a pruner after a codec; write pruners first, or ask for this one by itself")
+    chosen = [storing.build(node) for node in nodes[first:]]
+    return [(pruner, codec) for pruner in map(reader.build, nodes[:first]) for codec in chosen]
 
 
-def write(pruner: Pruner) -> str:
-    """The shortest text that reads back as `pruner`: fields at their default are left out, learned state too."""
+def read_codecs(text: str, known: dict[str, CatalogEntry]) -> list[Codec]:
+    """Codecs, with commas or `|` between them."""
+    reader = _Reader(text, known, "codec")
+    tree = reader.tree()
+    nodes = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+    return [reader.build(each) for node in nodes for each in _without_grids(node)]
+
+
+def write(form: TextForm) -> str:
+    """The shortest text that reads back as `form`: fields at their default are left out, learned state too.
+
+    A first field that is a pruner, or of a codec any first field, stands without its name.
+    """
     shown = []
-    for f in dataclasses.fields(pruner):  # type: ignore[arg-type]
-        value = getattr(pruner, f.name)
+    fields = dataclasses.fields(form)  # type: ignore[arg-type]
+    for f in fields:
+        value = getattr(form, f.name)
         if not f.metadata.get("learned") and (f.default is dataclasses.MISSING or value != f.default):
-            first = f is dataclasses.fields(pruner)[0] and isinstance(value, Pruner)  # type: ignore[arg-type]
+            first = f is fields[0] and (isinstance(form, Codec) or isinstance(value, Pruner))
             shown.append(_literal(value) if first else f"{f.name}={_literal(value)}")
-    return pruner.name + (f"({', '.join(shown)})" if shown else "")
+    return form.name + (f"({', '.join(shown)})" if shown else "")
+
+
+def _called(node: ast.expr) -> str:
+    """The name that a node calls or is; empty if it is neither."""
+    target = node.func if isinstance(node, ast.Call) else node
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _literal(value: object) -> str:
@@ -76,6 +116,7 @@ def _without_grids(node: ast.expr) -> Iterator[ast.expr]:
 class _Reader:
     text: str
     known: dict[str, CatalogEntry]
+    what: str = "pruner"
 
     def tree(self) -> ast.expr:
         try:
@@ -83,28 +124,29 @@ class _Reader:
                 warnings.simplefilter("ignore")  # of Python, about code that is never run
                 return ast.parse(self._line, mode="eval").body
         except SyntaxError as error:
-            raise self._error(self._lead + max(error.offset or 1, 1) - 1, f"{error.msg}; {FORM}") from error
+            raise self.error(self._lead + max(error.offset or 1, 1) - 1, f"{error.msg}; {self._form}") from error
         except (ValueError, RecursionError, MemoryError) as error:
-            raise self._error(0, f"{error}; {FORM}") from error
+            raise self.error(0, f"{error}; {self._form}") from error
 
-    def pruner(self, node: ast.expr) -> Pruner:
+    def build(self, node: ast.expr) -> Any:
+        """The pruner, or codec, that a node without grids describes."""
         target = node.func if isinstance(node, ast.Call) else node
         if not isinstance(target, ast.Name):
-            raise self._error(target, f"expected the name of a pruner; {FORM}")
+            raise self.error(target, f"expected the name of a {self.what}; {self._form}")
         try:
-            entry = find(target.id, self.known)
+            entry = find(target.id, self.known, self.what)
         except CatalogError as error:
-            raise self._error(node, str(error)) from error
+            raise self.error(node, str(error)) from error
         cls = plugins.load(entry)
         fields = [f for f in dataclasses.fields(cls) if not f.metadata.get("learned")]
         given = self._arguments(node, [f.name for f in fields], typing.get_type_hints(cls))
         missing = [f.name for f in fields if f.name not in given and f.default is dataclasses.MISSING]
         if missing:
-            raise self._error(node, f"{target.id} needs {', '.join(missing)}: {target.id}({missing[0]}=…)")
+            raise self.error(node, f"{target.id} needs {', '.join(missing)}: {target.id}({missing[0]}=…)")
         try:
             return cls(**given)
         except PruneBoardError as error:
-            raise self._error(node, str(error)) from error
+            raise self.error(node, str(error)) from error
 
     def _arguments(self, node: ast.expr, fields: list[str], hints: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(node, ast.Call):
@@ -114,11 +156,11 @@ class _Reader:
         for name, place, value in [*alone, *((place.arg, place, place.value) for place in node.keywords)]:
             name = name or (fields[0] if fields and not given else None)
             if name is None:
-                raise self._error(place, "only the first argument may stand without a name; write name=value")
+                raise self.error(place, "only the first argument may stand without a name; write name=value")
             if name in given:
-                raise self._error(place, f"{name!r} is given twice")
+                raise self.error(place, f"{name!r} is given twice")
             if name not in fields:
-                raise self._error(place, _no_parameter(ast.unparse(node.func), name, fields))
+                raise self.error(place, _no_parameter(ast.unparse(node.func), name, fields))
             given[name] = self._value(value, hints[name])
         return given
 
@@ -137,23 +179,27 @@ class _Reader:
             case ast.Name(word) if word in WORDS:
                 value = WORDS[word]
             case ast.Name() | ast.Call() if pruners:
-                value = self.pruner(node)
+                value = self.build(node)
             case ast.Name(value):
                 pass
             case ast.Call():
-                raise self._error(node, f"expected {_describe(hint)}, not a pruner with arguments")
+                raise self.error(node, f"expected {_describe(hint)}, not a pruner with arguments")
             case _:
-                raise self._error(node, f"expected {_describe(hint)}")
+                raise self.error(node, f"expected {_describe(hint)}")
         if Window in options and isinstance(value, (str, int)) and not isinstance(value, bool):
             try:
                 value = Window.parse(str(value))
             except PruneBoardError as error:
-                raise self._error(node, str(error)) from error
+                raise self.error(node, str(error)) from error
         try:
             adapter = pydantic.TypeAdapter(hint, config=pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True))
             return adapter.validate_python(value)
         except pydantic.ValidationError as error:
-            raise self._error(node, f"expected {_describe(hint)}, not {_literal(value)}") from error
+            raise self.error(node, f"expected {_describe(hint)}, not {_literal(value)}") from error
+
+    @property
+    def _form(self) -> str:
+        return FORM.format(what=self.what)
 
     @property
     def _lead(self) -> int:
@@ -164,13 +210,13 @@ class _Reader:
         """The text as one line, which Python reads without asking for brackets around it."""
         return re.sub(r"\s", " ", self.text.lstrip())
 
-    def _error(self, place: ast.expr | ast.keyword | int, message: str) -> ExpressionError:
+    def error(self, place: ast.expr | ast.keyword | int, message: str) -> ExpressionError:
         if isinstance(place, int):
             at = min(place, len(self.text))
         else:  # Python counts bytes
             at = self._lead + len(self._line.encode()[: place.col_offset].decode())
         return ExpressionError(
-            f"cannot read this pruner at character {at + 1}: {message}\n  {self.text}\n  {' ' * at}^"
+            f"cannot read this {self.what} at character {at + 1}: {message}\n  {self.text}\n  {' ' * at}^"
         )
 
 

@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import tempfile
 import traceback
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ from .errors import CatalogError
 
 FINGERPRINT = "__pruneboard_code__"
 """Where a module that was run from a user's file holds what it was made of."""
+
+TEXTS = "__pruneboard_texts__"
+"""Where it holds the text of that file, and of what it imports from the same folder, each by its path there."""
 
 FROM_FILE = "pruneboard_file_"
 """How the names of such modules begin."""
@@ -162,6 +166,7 @@ def load_file(path: Path) -> ModuleType:
     _forget_helpers([file for file in files if file != path])
     module = importlib.util.module_from_spec(spec)
     module.__dict__[FINGERPRINT] = code
+    module.__dict__[TEXTS] = tuple((file.relative_to(path.parent).as_posix(), file.read_bytes()) for file in files)
     sys.modules[name] = module
     try:
         # its text, not what Python keeps compiled of it: that is told apart by seconds and size, which an edit may keep
@@ -221,17 +226,35 @@ def code_of_class(cls: type) -> str:
 
 @dataclass(frozen=True)
 class InFile:
-    """A class of a user's file, as it is sent to another process: by place, and by what must be found there."""
+    """A class of a user's file, as it is sent to another process or machine: its place, and its text."""
 
     file: Path
     code: str
     symbol: str
+    texts: tuple[tuple[str, bytes], ...]
+    """The file and what it imports from its folder, each by its path there."""
 
     def load(self) -> Any:
-        module = load_file(self.file)
-        if vars(module)[FINGERPRINT] != self.code:
-            raise CatalogError(f"{self.file} is not the file that {self.symbol} was made of: it changed since")
-        return getattr(module, self.symbol)
+        return getattr(load_file(self.file if self._is_here() else self._written()), self.symbol)
+
+    def _is_here(self) -> bool:
+        if not self.file.is_file():
+            return False
+        return source.fingerprint(source.with_imports(self.file, self.file.parent), self.file.parent) == self.code
+
+    def _written(self) -> Path:
+        """The file as it was, written out once a process: it lies not here, or is another by now."""
+        if self.code not in _written_out:
+            _written_out[self.code] = tempfile.TemporaryDirectory(prefix="pruneboard-")
+            folder = Path(_written_out[self.code].name).resolve()
+            for name, text in self.texts:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(text)
+            sys.path.append(str(folder))  # where it finds what it imports
+        return Path(_written_out[self.code].name).resolve() / self.file.name
+
+
+_written_out: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
 
 def address(cls: type) -> type | InFile:
@@ -239,7 +262,7 @@ def address(cls: type) -> type | InFile:
     module = sys.modules[cls.__module__]
     if FINGERPRINT not in vars(module):
         return cls
-    return InFile(Path(str(module.__file__)), vars(module)[FINGERPRINT], cls.__qualname__)
+    return InFile(Path(str(module.__file__)), vars(module)[FINGERPRINT], cls.__qualname__, vars(module)[TEXTS])
 
 
 def _scan_entry_point(point: EntryPoint, decorators: Collection[str]) -> list[CatalogEntry]:

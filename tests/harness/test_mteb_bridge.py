@@ -18,8 +18,9 @@ from harness.encode import encode
 from harness.evaluation.config import Config
 from harness.evaluation.methods import COMPOSITIONS, Method, choose_methods, prepare
 from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.pruned_pages import Job
 from harness.evaluation.results import DataSetEvaluator
-from harness.evaluation.scores import INDEX_BITS, Job, gold_queries, load_queries
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import Tally, tally
 from harness.mteb_bridge.score_matrices import ScoreMatrices, score_matrices
 from harness.progress import quiet
@@ -107,11 +108,11 @@ def _disagreement(frame: Any, theirs: dict[str, dict[str, float]]) -> float:
 @pytest.mark.parametrize("layout", ["v1", "v2"])
 def test_ndcg_of_mteb_and_of_our_own_path_agree_at_every_budget(scored, layout):
     data = scored[layout]
-    full = data.evaluator.full(data.tally, data.store.dim, INDEX_BITS).per_query
+    full = data.evaluator.full(data.tally, data.store.dim).per_query
     assert _disagreement(full, _by_mteb(data, data.scores.full)) <= 1e-5
     worst, seen = 0.0, set()
     for method in data.methods:
-        frame = data.evaluator.method(method, data.tally).per_query
+        frame = data.evaluator.method(method, data.tally, data.store.dim).per_query
         for b, budget in enumerate(BUDGETS):
             theirs = _by_mteb(data, data.scores.by_method[method.text][0, b])
             difference = _disagreement(frame[frame["budget"] == budget], theirs)
@@ -207,7 +208,9 @@ def test_files_are_mteb_s_own_and_mteb_reads_them_back(scored, tmp_path):
         *((text, ratio, None) for text, ratio in kept.items()),
     }  # a diagnostic is no retriever
     result = mteb.TaskResult.from_disk(experiments["sap(layers=1-2)", 0.1, None])
-    frame = scored["v2"].evaluator.method(next(m for m in chosen if m.text == "sap"), scored["v2"].tally)
+    frame = scored["v2"].evaluator.method(
+        next(m for m in chosen if m.text == "sap"), scored["v2"].tally, scored["v2"].store.dim
+    )
     ours = frame.per_query[frame.per_query["budget"] == 0.1].groupby("language")["ndcg@5"].mean()
     assert result.get_score() == pytest.approx(ours.mean(), abs=1e-5)
     assert {row["hf_subset"] for row in result.scores["test"]} == set(LANGUAGES)

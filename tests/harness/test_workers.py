@@ -25,6 +25,19 @@ def test_other_processes_do_the_work() -> None:
     assert os.getpid() not in others
 
 
+def test_what_a_worker_does_is_not_spread_again() -> None:
+    """The site's boards are spread, and each checks submissions, which alone would be spread."""
+
+    def inner(i: int) -> list[int]:
+        with spread(lambda k: os.getpid(), range(3), 2) as results:
+            return list(results)
+
+    with spread(inner, range(6), 2) as results:
+        first, *others = results
+    assert len(set(first)) > 1  # done here, where cores are free
+    assert all(len(set(pids)) == 1 and os.getpid() not in pids for pids in others)
+
+
 def test_workers_do_not_run_ahead_of_whoever_takes_the_results() -> None:
     """Scores of pages wait in memory: as many as there are pages would not fit."""
     done = multiprocessing.get_context("fork").Value("i", 0)

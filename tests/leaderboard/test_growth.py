@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import leaderboard.batches
+from harness.bench.board import write_submissions
+from harness.progress import quiet
 from harness.submissions.folder import FOLDER
-from harness.submissions.validation import CheckedSubmission
+from harness.submissions.validation import CheckedSubmission, validate
 from leaderboard.gather import Batch, Gathered, gather
 from leaderboard.site import build
 from tests.leaderboard.synthetic import entry, measured
@@ -78,6 +80,7 @@ def folder(tmp_path: Path) -> Path:
 def test_what_has_not_changed_is_not_built_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
     whole = Batch.load
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # what another process reads would not be seen here
     monkeypatch.setattr(Batch, "load", lambda batch: read.append(batch.name) or whole(batch))
     first = digest(build(gather(folder, []), tmp_path / "a").folder)
     assert read == ["minidocs--nano", "vidore--colpali"]
@@ -93,3 +96,17 @@ def test_what_has_not_changed_is_not_built_again(folder: Path, tmp_path: Path, m
     fresh = tmp_path / "other-cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(fresh))
     assert digest(build(gather(folder, []), tmp_path / "c").folder) == changed  # as if nothing had ever been kept
+
+
+@pytest.mark.slow
+def test_the_bench_makes_submissions_that_are_valid_ranked_and_on_the_board(tmp_path: Path) -> None:
+    place = tmp_path / "submissions"
+    write_submissions(place, 12, quiet, methods=4)
+    report = validate(place)
+    assert not report.problems
+    assert {entry.status for entry in report.entries} == {"recomputed"}
+    site = build(gather(place, []), tmp_path / "site").folder
+    (board,) = site.glob("board/made-up-2--*.html")
+    rows = [row for part in sorted(site.glob("data/made-up-2*.json")) for row in json.loads(part.read_text())]
+    assert "method-003" in board.read_text()
+    assert {row["method"]: row["rank"] for row in rows if row["budget"] == 0.05}["random"] > 1

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from sklearn.cluster import KMeans
 
-from pruners.hpc import SAMPLE, learn_codebook
+from pruners.core.codebook import SAMPLE, learn_codebook
 
 
 def test_a_codebook_is_as_close_as_scikit_learns() -> None:

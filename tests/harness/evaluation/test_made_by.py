@@ -215,7 +215,7 @@ class Mine(Scorer):
 
 def test_no_method_takes_the_name_of_the_full_model(world: World) -> None:
     world.file.write_text(world.source.replace('@scorer("mine")', '@scorer("full")'))
-    with pytest.raises(PruneBoardError, match="'full' is what the unpruned index is called"):
+    with pytest.raises(PruneBoardError, match="the name 'full' is taken twice"):
         world.evaluate()
 
 

@@ -63,7 +63,7 @@ def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> Tally:
 
 
 def result(text: str, cells: np.ndarray, kept: np.ndarray, name: str = "by hand") -> Result:
-    return evaluator(name).method(method(text, len(cells)), scored(text, cells, kept))
+    return evaluator(name).method(method(text, len(cells)), scored(text, cells, kept), DIM)
 
 
 def test_the_summary_of_several_trials_is_their_mean() -> None:
@@ -94,7 +94,7 @@ def test_rows_have_every_query_of_every_trial() -> None:
 
 
 def test_the_full_model_keeps_everything() -> None:
-    (entry,) = evaluator().full(scored("eos", TRIALS[:1], KEPT[:1]), DIM, BITS).summary
+    (entry,) = evaluator().full(scored("eos", TRIALS[:1], KEPT[:1]), DIM).summary
     assert (entry["budget"], entry["realised"], entry["score_retention"]) == (1, 1, 1)
     assert entry["vectors_per_page"] == (40 + PROMPT) / 2
     assert entry["bytes_per_page"] == (40 + PROMPT) * DIM * 2 / 2
@@ -122,7 +122,7 @@ def write_run(folder: Path, found: dict[str, list[Result]]) -> RunFolder:
     """A run of two data sets: for each method its results on both."""
     run = RunFolder(folder)
     for name in ("one", "two"):
-        run.write_result(FULL, evaluator(name).full(scored("eos", TRIALS[:1], KEPT[:1]), DIM, BITS), {})
+        run.write_result(FULL, evaluator(name).full(scored("eos", TRIALS[:1], KEPT[:1]), DIM), {})
     for text, results in found.items():
         for each in results:
             run.write_result(method(text).slug, each, {})
@@ -190,11 +190,11 @@ def test_facts_of_pages_become_those_of_methods() -> None:
         )
     found.add(PageFacts.of([2, 0], [pages[2], pages[0]]))
     found.add(PageFacts.of([1], [pages[1]]))
-    assert found.failures == {"eos": "page 2"}, "the first reason stays"
+    assert found.failures == {"eos": "page 1"}, "of the first page, whoever came first"
     assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2)}
     assert found.prompt_vectors == 3
     assert found.full_vectors.tolist() == [4, 5, 6]
     for text, cells in (("random", [[0, 1], [2, 3]]), ("eos", [[4, 5]])):
         assert (found.cells(method(text)) - 1).tolist() == cells
-    assert found.vectors.tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
+    assert found.vectors.of(np.arange(6)).tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
     assert found.bits.tolist() == [32 * (30 * cell + 3) for cell in range(6)]

@@ -1,6 +1,8 @@
 """Counting pages gives what whole tables of scores give, whatever the order, the workers and the memory."""
 
 import itertools
+import os
+import pickle
 
 import numpy as np
 import pytest
@@ -8,12 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.evaluation import scores
 from harness.evaluation import tally as tallies
 from harness.evaluation.methods import choose_methods
-from harness.evaluation.scores import Job, gold_queries, load_queries
+from harness.evaluation.pruned_pages import Job, pack, prune_pages, unpack
+from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import tally
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
 from harness.metrics.ranks import RankCounts
+from harness.scoring.queries import QueryTiles
 from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
@@ -71,7 +76,15 @@ def run(store: Store, workers: int) -> tuple[list[np.ndarray], int]:
     done: list[int] = []
     found = tally(Job(store, methods, (0.2, 0.5), 42, queries, gold_queries(evaluate)), evaluate, workers, done.append)
     counts = found.counts
-    arrays = [found.known, counts.higher, counts.before, counts.best, counts.heights, found.vectors, found.bits]
+    arrays = [
+        found.known,
+        counts.higher,
+        counts.before,
+        counts.best,
+        counts.heights,
+        found.vectors.of(np.arange(found.vectors.cells)),
+        found.bits,
+    ]
     return arrays, sum(done)
 
 
@@ -87,3 +100,54 @@ def test_workers_and_memory_change_no_bit(store: Store, monkeypatch: pytest.Monk
         assert np.array_equal(one, other)
         assert np.array_equal(one, third)
     assert not np.isnan(expected[0]).any()
+
+
+@pytest.fixture
+def like_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors stay on the CPU; all else is as beside a GPU: workers prune, this process scores, in torch operations."""
+    monkeypatch.setattr(QueryTiles, "on_gpu", property(lambda self: True))
+
+
+def test_beside_a_gpu_workers_prune_and_change_no_bit(
+    store: Store, monkeypatch: pytest.MonkeyPatch, like_a_gpu: None
+) -> None:
+    here = os.getpid()
+    pruned_by, scored_by = [], []
+    prune, score = scores.prune_pages, scores.score_page
+    monkeypatch.setattr(scores, "prune_pages", lambda job, pages: pruned_by.append(os.getpid()) or prune(job, pages))
+    monkeypatch.setattr(scores, "score_page", lambda *page: scored_by.append(os.getpid()) or score(*page))
+    alone, done = run(store, 1)
+    assert done == PAGES
+    assert set(pruned_by) == set(scored_by) == {here}
+    calls, _ = len(pruned_by), scored_by.clear()
+    shared, done = run(store, 3)
+    assert done == PAGES
+    assert len(pruned_by) == calls + 1  # the first page is pruned here, all others elsewhere
+    assert scored_by == [here] * PAGES
+    for one, other in zip(alone, shared, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_beside_a_gpu_figures_are_those_of_the_cpu(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = run(store, 1)
+    monkeypatch.setattr(QueryTiles, "on_gpu", property(lambda self: True))
+    found, _ = run(store, 2)
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-5)
+    for one, other in zip(expected[5:], found[5:], strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_what_goes_between_processes_is_small_and_the_same(store: Store) -> None:
+    """A page of groups is sent as labels; vectors that a method made are sent whole."""
+    methods = tuple(choose_methods(["kmeans", "first_k", "hpc"], 1))
+    job = Job(store, methods, (0.2, 0.5), 42, load_queries(store, range(QUERIES)), {})
+    ((page, pruned),) = prune_pages(job, [3])
+    sent = pickle.dumps(pack(pruned))
+    back = unpack(pickle.loads(sent), page)
+    assert b"torch" not in sent
+    assert back.rows == pruned.rows
+    (results,) = pruned.results.values()  # of one codec
+    for one, other in zip(*back.results.values(), results, strict=True):
+        kept = [one.kept(i) if hasattr(one, "kept") else one.vectors[i] for i in range(2)]
+        wanted = [other.kept(i) if hasattr(other, "kept") else other.vectors[i] for i in range(2)]
+        assert all(np.array_equal(a, b) for a, b in zip(kept, wanted, strict=True))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.metrics.uncertainty import Comparison, compare, tie_groups
+from harness.metrics.uncertainty import Comparison, compare, quantiles, tie_groups
 
 
 def data(seed: int = 0) -> list[list[np.ndarray]]:
@@ -119,3 +119,10 @@ def test_where_the_full_model_finds_nothing_retention_has_no_meaning() -> None:
     rarely[:, 0] = 1  # one query in thirty is found: a third of the resamples miss it
     interval = compare([[rarely]], resamples=500).retention_interval(0)
     assert (interval.low, interval.high) == (100, 100)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 1000, 10_000])
+def test_quantiles_are_those_of_numpy_to_the_last_bit(count: int) -> None:
+    rng, shares = np.random.default_rng(count), (0.025, 0.5, 0.975, 0.3)
+    for values in (rng.normal(size=count), rng.choice([0.0, 63.1, 100.0], count)):
+        assert quantiles(values, shares) == np.quantile(values, shares).tolist()

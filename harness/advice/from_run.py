@@ -1,0 +1,54 @@
+"""The rows of a finished run, as advice takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.advice.advise import Basis
+from harness.advice.rule import Candidate, why_barred
+from harness.benchmarks.embedded import NANO_NOTE
+from harness.evaluation.methods import FULL
+from harness.runs.results import Results
+from harness.submissions.run_facts import FinishedRun
+
+STATUS = "own run"
+"""Of what nobody else has checked."""
+
+
+def run_candidates(results: Results) -> Iterator[Candidate]:
+    """One for each row of the table; the unpruned index keeps 100 by definition."""
+    methods = FinishedRun(results.folder).methods
+    for row in results.rows:
+        facts = methods.get(row["method"], {})
+        whole = row["method"] == FULL and "retention_interval" not in row
+        low, high = (100.0, 100.0) if whole else row["retention_interval"]
+        yield Candidate(
+            text=row["method"],
+            budget=row["budget"],
+            bytes_per_page=row["bytes_per_page"],
+            retention=row["retention"],
+            low=low,
+            high=high,
+            status=STATUS,
+            codec=row.get("codec", "float16"),
+            vectors_per_page=row["vectors_per_page"],
+            prune_ms=row.get("prune_ms_per_page"),
+            needs=tuple(facts.get("needs", ())),
+            barred=why_barred(STATUS, "diagnostic" if facts.get("diagnostic") else "", None, low == low, True),
+        )
+
+
+def run_basis(results: Results) -> Basis:
+    run = FinishedRun(results.folder)
+    counts = [(facts["pages"], facts["queries"]) for facts in run.stores.values()]
+    return Basis(
+        source=str(results.folder),
+        benchmark=run.card["benchmark"],
+        backbone=run.card["name"],
+        kind=run.card.get("kind", "visual"),
+        data_sets=len(run.stores),
+        pages=sum(pages for pages, _ in counts),
+        queries=sum(queries for _, queries in counts),
+        dim=run.card["dim"],
+        remarks=(NANO_NOTE,) if run.card["name"] == "nano" else (),
+    )

@@ -1,0 +1,89 @@
+"""A board's rows as advice takes them: what its sliders choose from, and what `harness advise --board` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.advice.advise import Basis
+from harness.advice.rule import Candidate, why_barred
+from harness.benchmarks.embedded import NANO_NOTE
+from harness.progress import Progress
+from leaderboard.gather import gather
+from leaderboard.lines import Line
+from leaderboard.rows import FULL, Row
+from leaderboard.views import View, make_views
+from pruners.core.errors import PruneBoardError
+
+UNPRUNED = "full"
+
+
+def view_candidates(view: View) -> Iterator[Candidate]:
+    """Every line at every budget; the unpruned index keeps 100 by definition."""
+    sized = [line for line in view.lines if line.full.bytes and not line.reported]
+    if sized:
+        whole, status = sized[0].full, sized[0].entry.status
+        yield Candidate(UNPRUNED, FULL, whole.bytes, 100.0, 100.0, 100.0, status, vectors_per_page=whole.vectors)
+    for line in view.lines:
+        for _, row in sorted(line.rows.items()):
+            yield _candidate(line, row)
+
+
+def _candidate(line: Line, row: Row) -> Candidate:
+    status, interval = line.entry.status, row.interval
+    coverage = None if row.complete else row.coverage
+    return Candidate(
+        text=line.label,
+        budget=row.budget,
+        bytes_per_page=row.bytes,
+        retention=row.retention,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        status=status,
+        vectors_per_page=row.vectors,
+        prune_ms=row.milliseconds,
+        needs=line.method.signals,
+        barred=why_barred(status, line.method.track.value, coverage, interval is not None, row.bytes is not None),
+    )
+
+
+def view_basis(view: View) -> Basis:
+    facts = [line.entry.submission for line in view.lines]
+    sets = {data_set.name: data_set for one in facts for data_set in one.benchmark.data_sets}
+    shown = [sets[name] for name in view.data_sets if name in sets]
+    pages, queries = [one.pages for one in shown], [one.queries for one in shown]
+    dims = [one.backbone.dim for one in facts if one.backbone.dim]
+    return Basis(
+        source=f"the board {view.slug}",
+        benchmark=view.benchmark,
+        backbone=view.backbone,
+        kind=view.kind,
+        data_sets=len(view.data_sets),
+        pages=None if None in pages else sum(one for one in pages if one),
+        queries=None if None in queries else sum(one for one in queries if one),
+        dim=dims[0] if dims else None,
+        remarks=(NANO_NOTE,) if view.nano else (),
+    )
+
+
+def find_view(board: str, submissions: Path, progress: Progress) -> View:
+    """The view of `benchmark/backbone`, from the submissions of a folder, checked as the site checks them."""
+    benchmark, _, backbone = board.partition("/")
+    found = gather(submissions, [])
+    here = [name for name in found.shelves() if name[1:] == (backbone, benchmark)]
+    if not here:
+        there = ", ".join(f"{name}/{of}" for _, of, name in found.shelves())
+        raise PruneBoardError(
+            f"there is no board {board!r}; --board takes one of {there or 'none: there are no boards'}"
+        )
+    places = {(benchmark, backbone)}
+    batches = [b for b in found.batches() if places & {(p.parents[2].name, p.parents[1].name) for p in b.files}]
+    views: list[View] = []
+    with progress("reading the board", total=len(batches), done=0) as advance:
+        for batch in batches:
+            views += make_views(batch.load()[0], found.benchmarks)
+            advance(1)
+    able = [view for view in views if (view.benchmark, view.backbone) == (benchmark, backbone)]
+    if not able:
+        raise PruneBoardError(f"no submission of {board} is valid; `harness validate {submissions}` says why")
+    return able[0]

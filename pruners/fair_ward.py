@@ -1,6 +1,6 @@
 """Ward's tree in which patches that are alike share one weight: this project's own method.
 
-docs/our-method.md says what it was developed on, every variant that was tried, what it is related to, and where it loses.
+docs/our-method.md says what it was developed on, every variant that was tried, what is related, and where it loses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def fair_ward(page: Page, sharpness: float = 200.0, renormalize: bool = True) ->
 
     Formula:
         w_{i} = 1 / Σ_{j} exp(κ(e_{i}·e_{j} − 1)), κ = sharpness·k/N
-        merge the clusters a, b of least w_{a}w_{b}/(w_{a} + w_{b})·‖c_{a} − c_{b}‖^{2}, c their weighted means, down to k
+        merge the a, b of least w_{a}w_{b}/(w_{a} + w_{b})·‖c_{a} − c_{b}‖^{2}, c weighted means, down to k clusters
         v_{C} = Σ_{i∈C} e_{i} / ‖Σ_{i∈C} e_{i}‖
     """
     if not 0 <= sharpness < np.inf:

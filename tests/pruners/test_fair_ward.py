@@ -125,5 +125,5 @@ def test_a_page_with_zero_vectors_and_one_with_a_single_patch() -> None:
 
 
 def test_a_negative_sharpness_is_refused() -> None:
-    with pytest.raises(PruneBoardError, match="sharpness is 0 .* or more, not -1"):
+    with pytest.raises(PruneBoardError, match=r"sharpness is 0 .* or more, not -1"):
         prune(parse("fair_ward(sharpness=-1.0)"), margins_and_words(), [0.1])

@@ -33,9 +33,9 @@ def fair_ward(page: Page, sharpness: float = 160.0, renormalize: bool = True) ->
     cosines = np.minimum(directions @ directions.T, np.float32(1))
     np.fill_diagonal(cosines, 1)
     logs = np.log(np.maximum(cosines, np.float32(1e-12)))  # once a page: a power is then an exponential
+    half_squared = 1 - cosines.astype(np.float64)
 
     def at(k: int) -> np.ndarray:
-        half_squared = 1 - cosines.astype(np.float64)
         return cut(weighted_ward(half_squared, shares(logs, sharpness * k / len(page))), k)
 
     return at

@@ -9,10 +9,9 @@ import numpy as np
 def weighted_ward(squared: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Merges `[N - 1, 2]` as `trees.cut` reads them, of points whose squared distances and weights are given.
 
-    Clusters a, b of weights A, B cost A·B / (A + B) · ‖mean of a - mean of b‖²; the cheapest pair merges. `squared`
-    becomes the table of costs.
+    Clusters a, b of weights A, B cost A·B / (A + B) · ‖mean of a - mean of b‖²; the cheapest pair merges.
     """
-    pairs, costs = _chain(squared, weights.astype(squared.dtype))
+    pairs, costs = _chain(squared.copy(), weights)
     return _numbered(pairs[np.argsort(costs, kind="stable")])
 
 
@@ -22,6 +21,7 @@ def _chain(cost: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
     Two clusters that are each other's nearest may merge at once: what others merge brings neither a nearer one
     (Bruynooghe 1977), so a chain finds all merges in about N² steps, though not in the order of their costs.
+    `cost` comes as the squared distances.
     """
     n, weights = len(weights), weights.copy()
     here = np.ones(n, np.bool_)

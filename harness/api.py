@@ -8,7 +8,7 @@ or None, means the same default as on the command line. `progress` and `say` are
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
+    from harness.submissions.reproduce import Reproduction
     from harness.submissions.submit import Submitted
     from harness.submissions.validation import ValidationReport
     from harness.verification.report import Check, VerificationReport
@@ -45,7 +46,7 @@ __all__ = [
         "import_vectors",
         "leaderboard",
     ),
-    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit", "validate"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "reproduce", "settings", "show", "submit", "validate"),
     "verify_backbone",
 ]
 
@@ -72,7 +73,12 @@ def evaluate(
     store: Path | str | None = None,
     out: Path | str | None = None,
     workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     mteb_results: Path | str | None = None,
+    sandbox: str = "auto",
+    readable: Sequence[Path | str] = (),
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Results:
@@ -84,11 +90,18 @@ def evaluate(
 
     `codecs` say how vectors are stored (`"float16,int8"`, or codecs: `[float16(), int8()]`): every method is measured
     with each, and each by itself. None: float16, and what a text form names (`"sap | int8"`).
+
+    Methods that are not built in run in processes of their own. `sandbox`: those of files without network, writing, or
+    reading but of what is `readable`, where that can be had (auto); all of them (on); none (off).
+
+    `engine="ray"` works on a Ray cluster (`ray_address`: "auto", "local" or "HOST:PORT"), with the same results.
     """
     from harness.encode import default_root
+    from harness.engine.engine import open_engine
     from harness.evaluation.evaluate import RunPaths, run_name
     from harness.evaluation.evaluate import evaluate as run
     from harness.progress import quiet
+    from pruners.guests.host import Isolation
 
     texts, own = _chosen(pruners) if pruners else (None, [])
     chosen = settings(
@@ -109,8 +122,11 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    paths = RunPaths(Path(store) if store else default_root(), folder, workers or os.cpu_count() or 1)
-    found = run(chosen, paths, progress or quiet, say or _nobody, own)
+    root, apart = Path(store) if store else default_root(), Isolation(sandbox, tuple(map(Path, readable)))
+    on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
+    with on as (opened, hands):
+        paths = RunPaths(root, folder, hands, opened, apart)
+        found = run(chosen, paths, progress or quiet, say or _nobody, own)
     if mteb_results:
         from harness.mteb_bridge import write_results
 
@@ -126,18 +142,23 @@ def plan(
     *,
     store: Path | str | None = None,
     workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     rate: float | None = None,
     **given: Any,
 ) -> Plan:
     """What an evaluation with these settings needs and will take: `harness evaluate --dry-run`. Nothing is written."""
     from harness.encode import default_root
+    from harness.engine.engine import open_engine
     from harness.evaluation.own_threshold import methods_of
     from harness.evaluation.plan import plan as make
 
     chosen = settings(config, **given)
-    return make(
-        chosen, methods_of(chosen), Path(store) if store else default_root(), workers or os.cpu_count() or 1, rate
-    )
+    root = Path(store) if store else default_root()
+    on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
+    with on as (opened, hands):
+        return make(chosen, methods_of(chosen), root, hands, rate, engine=opened)
 
 
 def settings(config: Config | Path | str | None = None, **given: Any) -> Config:
@@ -233,19 +254,25 @@ def encode(
     attention_from: str | None = None,
     repair: bool = False,
     part: str | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> dict[str, Store]:
     """The stores of a benchmark, one a data set, by name; encoded if they are not there yet. `stores[name].page(0)`.
 
     `part="3/8"` encodes the third of eight parts of each, beside other processes or machines that encode the others;
-    what comes back are the stores that are finished then.
+    what comes back are the stores that are finished then. With `engine="ray"` a cluster does so by itself.
     """
     from harness.encode import default_root, encode_part
+    from harness.encode_on import encode_on
+    from harness.engine.engine import open_engine
     from harness.progress import quiet
     from harness.store.part import WHOLE, Part
     from harness.store.reader import Store
     from harness.store.sidecar import read_manifest
+    from pruners.core.errors import PruneBoardError
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     pages = load_benchmark(benchmark) if isinstance(benchmark, str) else benchmark
@@ -259,6 +286,11 @@ def encode(
     more |= {"progress": progress or quiet, "say": say or _nobody}
     chosen = Part.parse(part) if part else WHOLE
     stores = {}
+    if engine not in (None, "processes"):
+        if part is not None:
+            raise PruneBoardError(f"--engine {engine} makes parts by itself: leave --part away")
+        with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+            return {each.name: encode_on(opened, loaded, each, root, **more) for each in pages.data_sets}
     for data_set in pages.data_sets:
         folder = encode_part(loaded, data_set, root, chosen, **more)
         found = read_manifest(folder)
@@ -293,18 +325,23 @@ def calibrate(
     dtype: str | None = None,
     max_visual_tokens: int | None = None,
     store: Path | str | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     progress: Progress | None = None,
 ) -> Calibrated:
     """Find the layers that SAP should read on a backbone, and save them for evaluations."""
     from harness.calibration.calibrate import calibrate as run
     from harness.encode import default_root
+    from harness.engine.engine import open_engine
     from harness.progress import quiet
     from pruners import Window
 
     loaded = _loaded(backbone, device, dtype, max_visual_tokens)
     root = Path(store) if store else default_root()
-    more = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
-    found, path = run(loaded, benchmark, root, progress=progress or quiet, **more)  # type: ignore[arg-type]
+    more: dict[str, Any] = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
+    with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+        found, path = run(loaded, benchmark, root, progress=progress or quiet, engine=opened, **more)
     return Calibrated(Window.parse(found.window), path, found, loaded.card)
 
 
@@ -414,6 +451,9 @@ def experiment(
     out: Path | str = "experiments",
     store: Path | str | None = None,
     workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    ray_gpus_per_worker: float | None = None,
     again: bool = False,
     progress: Progress | None = None,
     say: Say | None = None,
@@ -424,6 +464,7 @@ def experiment(
     Settings are those of `harness experiment --help`: `backbone`, `benchmark`, `calibration`, `sizes=[100, 500]` ….
     """
     from harness.cache import default_root
+    from harness.engine.engine import open_engine
     from harness.experiments.registry import EXPERIMENTS, find
     from harness.experiments.run import run_experiments
     from harness.experiments.workbench import ExperimentSettings, Workbench
@@ -431,9 +472,11 @@ def experiment(
 
     chosen = list(EXPERIMENTS.values()) if names is None else [find(name) for name in names]
     asked = ExperimentSettings(**{name: value for name, value in settings_.items() if value is not None})
-    root, cores = Path(store) if store else default_root(), workers or os.cpu_count() or 1
-    workbench = Workbench(asked, root, Path(out), cores, progress or quiet, say or _nobody)
-    return run_experiments(workbench, chosen, again=again)
+    root = Path(store) if store else default_root()
+    on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
+    with on as (opened, hands):
+        workbench = Workbench(asked, root, Path(out), hands, progress or quiet, say or _nobody, opened)
+        return run_experiments(workbench, chosen, again=again)
 
 
 def import_pages(
@@ -487,6 +530,56 @@ def validate(
 
     target = Path(path) if path else own_folder("name a submission or a folder of submissions")
     return validation.validate_below(target, against, validation.ChangeBy(by, maintainer))
+
+
+def reproduce(
+    ids: Sequence[str] | None = None,
+    *,
+    submissions: Path | str | None = None,
+    pruner: Path | str | None = None,
+    backbone: str | None = None,
+    data: Path | str | None = None,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    workers: int | None = None,
+    sandbox: str = "on",
+    readable: Sequence[Path | str] = (),
+    sample: int | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Iterator[Reproduction]:
+    """Measure stored submissions again from scratch (None: all that were measured), and compare ranking by ranking.
+
+    `harness reproduce --help` explains options. What came out is given one by one; `record(by)` of one is to be signed.
+    """
+    import tempfile
+
+    from harness.progress import quiet
+    from harness.submissions.folder import find_submissions, own_folder
+    from harness.submissions.reproduce import reproduce as run
+    from harness.submissions.rerun import Given, measured
+    from pruners.core.errors import PruneBoardError
+    from pruners.guests.host import Isolation
+
+    folder = Path(submissions) if submissions else own_folder("name a folder with submissions=…")
+    known = {path.stem: path for path in find_submissions(folder)}
+    if ids is not None and (unknown := [name for name in ids if name not in known]):
+        raise PruneBoardError(f"{folder} has no submission {unknown[0]}")
+    chosen = measured(known.values()) if ids is None else [known[name] for name in ids]
+    given = Given(backbone, Path(data) if data else None, Path(pruner) if pruner else None)
+    apart = Isolation(sandbox, tuple(map(Path, readable)))
+    with tempfile.TemporaryDirectory(prefix="pruneboard-") as scratch:
+        yield from run(
+            chosen,
+            given,
+            Path(out or scratch),
+            store=Path(store) if store else None,
+            workers=workers or os.cpu_count() or 1,
+            apart=apart,
+            sample=sample,
+            progress=progress or quiet,
+            say=say or _nobody,
+        )
 
 
 def verify_backbone(

@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.advice.advise import Basis
-from harness.advice.rule import Candidate, why_barred
+from harness.advice.rule import GB, Asked, Candidate, bound, choose, front, size_of, why_barred
+from harness.advice.words import rounded_up
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.progress import Progress
 from leaderboard.gather import gather
-from leaderboard.lines import Line
+from leaderboard.lines import UNSURE, Line
 from leaderboard.rows import FULL, Row
 from leaderboard.views import View, make_views
 from pruners.core.errors import PruneBoardError
 
 UNPRUNED = "full"
+KEEP = 98.0
+"""What the sliders ask at first."""
+MILLION = 1e6
+
+
+@dataclass(frozen=True)
+class BoardAdvice:
+    """What a board's page says and its sliders choose from: all that can be the answer, the smallest first."""
+
+    front: tuple[tuple[Candidate, Line | None], ...]
+    """With its line; none for the unpruned index."""
+    first: Candidate | None
+    """What is advised for `keep` without a limit."""
+    keep: float = KEEP
+    pages: float = MILLION
+
+    @property
+    def least(self) -> int:
+        """Where the slider of what is kept begins: at the lowest bound, but where somebody may ask."""
+        return min(90, max(50, math.floor(bound(self.front[0][0]))))
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """GB of the smallest and of the largest index; what is shown is enough for it."""
+        ends = (self.front[0][0], self.front[-1][0])
+        low, high = (rounded_up(size_of(one) * self.pages / GB) for one in ends)
+        return low, high
+
+
+def board_advice(view: View) -> BoardAdvice | None:
+    """None where no row may be advised: a paper's figures alone."""
+    rows, lines = list(view_candidates(view)), {line.label: line for line in view.lines}
+    found = front(rows)
+    if not found:
+        return None
+    first = choose(found, Asked(KEEP, MILLION))
+    return BoardAdvice(tuple((one, lines.get(one.text)) for one in found), first)
 
 
 def view_candidates(view: View) -> Iterator[Candidate]:
     """Every line at every budget; the unpruned index keeps 100 by definition."""
-    sized = [line for line in view.lines if line.full.bytes and not line.reported]
+    sized = [line for line in view.lines if line.full.bytes and line.entry.status not in UNSURE]
     if sized:
         whole, status = sized[0].full, sized[0].entry.status
         yield Candidate(UNPRUNED, FULL, whole.bytes, 100.0, 100.0, 100.0, status, vectors_per_page=whole.vectors)
@@ -40,6 +80,7 @@ def _candidate(line: Line, row: Row) -> Candidate:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         status=status,
+        codec=line.stored,
         vectors_per_page=row.vectors,
         prune_ms=row.milliseconds,
         needs=line.method.signals,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from harness.evaluation.same_bytes import BEST
 from harness.metrics.uncertainty import Interval
 from leaderboard.groups import AgainKind
 from leaderboard.lines import Line
@@ -14,7 +15,7 @@ from leaderboard.views import View
 from pruners.core.budget import STANDARD
 
 PICK_AT = STANDARD[len(STANDARD) // 2]
-"""The budget that the sentences are about, where a view has it."""
+"""The share of the bytes that the sentences are about; of the vectors, where sizes are not known."""
 NEWEST = 8
 """Entries under what is new."""
 
@@ -31,6 +32,8 @@ class Answer:
     """Others that cannot be told from it."""
     rival: Line | None
     """What to compare it with: SAP, or the next best."""
+    share: float | None = None
+    """Of the full model's bytes, in which it is the best; none where the budget is all that is known."""
 
     @property
     def range(self) -> str:
@@ -45,6 +48,8 @@ def answer(view: View) -> Answer | None:
     """The best method that competes. Submitted measurements go before a paper's figures and these before own runs."""
     if not view.budgets:
         return None
+    if found_by_bytes := _by_bytes(view):
+        return found_by_bytes
     budget = PICK_AT if PICK_AT in view.budgets else view.default_budget
     able = [(line, row) for line, row in view.at(budget) if line.competes and row.retention is not None]
     submitted = [pair for pair in able if pair[0].ranked]
@@ -54,6 +59,19 @@ def answer(view: View) -> Answer | None:
     line, row = found[0]
     tied = tuple(other for other, its in found[1:] if its.overall == row.overall is not None)
     return Answer(view, budget, line, row, tied, rival(view, line))
+
+
+def _by_bytes(view: View) -> Answer | None:
+    """The best in a tenth of the bytes, unless it is a run of one's own beside what is submitted."""
+    same = next((one for one in view.same_bytes if one.share == PICK_AT), None)
+    best = same.best.get(BEST) if same else None
+    if same is None or best is None:
+        return None
+    line = view.by_label[best.label]
+    if line.local and any(other.ranked for other in view.lines):
+        return None
+    tied = tuple(view.by_label[fit.label] for fit in same.tied)
+    return Answer(view, best.budget, line, line.rows[best.budget], tied, rival(view, line), same.share)
 
 
 def rival(view: View, line: Line) -> Line | None:

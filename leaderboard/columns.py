@@ -72,6 +72,7 @@ COLUMNS = (
         "ascending",
     ),
     Column("method", "Method", "The pruning method", lambda li, r: li.label, "ascending", words=True),
+    Column("codec", "Codec", "How vectors are stored", lambda li, r: li.stored, "ascending", words=True),
     Column("retention", "Retention", "NDCG@5 in % of the full model's [95 % interval]", _retention),
     Column("local", "Your run", "What a run of your own differs by, in points of retention; it takes no rank", _local),
     Column(
@@ -147,4 +148,5 @@ def column_facts() -> dict[str, dict[str, Any]]:
 def columns_of(view: View) -> list[Column]:
     """The columns that have something to show in a view."""
     pairs = [(line, row) for line in view.lines for row in line.rows.values()]
-    return [c for c in COLUMNS if c.key in ALWAYS or any(c.show(line, row).strip("()") != NONE for line, row in pairs)]
+    able = [c for c in COLUMNS if c.key != "codec" or len(view.codecs) > 1]
+    return [c for c in able if c.key in ALWAYS or any(c.show(line, row).strip("()") != NONE for line, row in pairs)]

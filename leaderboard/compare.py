@@ -20,6 +20,7 @@ from leaderboard.heat import short_name
 from leaderboard.lines import Line
 from leaderboard.views import Gaps, View
 from leaderboard.words import budget_name
+from pruners.core.codec_catalog import DEFAULT
 
 MOST = 200
 """Methods to choose from, the best by headline."""
@@ -98,7 +99,9 @@ class Pairs:
 def make_pairs(view: View) -> Pairs:
     shown = [line for line in view.lines if any(row.data_sets for row in line.rows.values())]
     # measured ones first, and of these such as compete: they are what others are compared with
-    lines = tuple(sorted(shown, key=lambda line: (line.measured is None, not line.competes))[:MOST])
+    lines = tuple(
+        sorted(shown, key=lambda line: (line.measured is None, not line.competes, line.codec != DEFAULT))[:MOST]
+    )
     measured = [line.measured for line in lines[:PAIRED]]
     sets = [tuple(view.data_sets), *((name,) for name in view.data_sets)]
     return Pairs(view, lines, tuple(resample(measured, names, view.resamples or RESAMPLES) for names in sets))

@@ -16,6 +16,7 @@ from leaderboard.lines import Line
 from leaderboard.methods import method_pages
 from leaderboard.results import result_path
 from leaderboard.rows import Row
+from leaderboard.same_bytes import Fit
 from leaderboard.views import View
 from leaderboard.words import titled
 
@@ -46,6 +47,7 @@ def _record(view: View, line: Line, row: Row) -> dict[str, Any]:
         "label": line.label,
         "expression": line.method.expression,
         "track": line.method.track.value,
+        "codec": line.stored,
         "budget": row.budget,
         "retention": row.retention,
         "interval": [row.interval.low, row.interval.high] if row.interval else None,
@@ -84,16 +86,40 @@ def site_file(views: Sequence[View]) -> tuple[str, bytes]:
             "kind": view.kind,
             "budgets": list(view.budgets),
             "data_sets": list(view.data_sets),
+            "codecs": list(view.codecs),
             "methods": len(view.lines),
             "resamples": view.resamples,
             "board": f"board/{view.slug}.html",
             "compare": f"compare/{view.slug}.html",
             "rows": [_rows_path(view, n) for n in range(_parts(view))],
+            "same_bytes": [
+                {
+                    "share": same.share,
+                    "bytes_per_page": same.bytes,
+                    "best": {way: _fit(view, fit) for way, fit in same.best.items()},
+                    "tied": [_fit(view, fit) for fit in same.tied],
+                }
+                for same in view.same_bytes
+            ],
         }
         for view in views
     ]
     facts = {"site": "pruneboard", "format": FORMAT, "feed": "feed.xml", "views": found}
     return "site.json", (json.dumps(facts, indent=1) + "\n").encode()
+
+
+def _fit(view: View, fit: Fit) -> dict[str, Any]:
+    line = view.by_label[fit.label]
+    row = line.rows[fit.budget]
+    return {
+        "label": fit.label,
+        "codec": line.stored,
+        "budget": fit.budget,
+        "bytes_per_page": row.bytes,
+        "retention": row.retention,
+        "interval": [row.interval.low, row.interval.high] if row.interval else None,
+        "status": line.entry.status,
+    }
 
 
 def _parts(view: View) -> int:

@@ -15,11 +15,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.submissions.folder import BENCHMARK, find_submissions, read_model, read_submission
-from harness.submissions.problems import Problem, SubmissionError
+from harness.submissions.folder import BENCHMARK, VERIFIED, find_submissions, read_model, read_submission
+from harness.submissions.problems import Notes, Problem, SubmissionError
 from harness.submissions.schema import BenchmarkFacts, Origin
 from harness.submissions.tables import per_query_path, scores_of
 from harness.submissions.validation import CheckedSubmission, validate
+from harness.submissions.verified import SignedReport, read_verified
 from leaderboard.groups import LOCAL
 from pruners.core.errors import PruneBoardError
 
@@ -53,7 +54,8 @@ class Batch:
         digest = hashlib.sha256()
         homes = sorted({path.parents[2] for path in self.files})
         for path in [*self.files, *(file for home in homes for file in sorted(home.glob("*.*")))]:
-            digest.update(f"{path}:".encode() + path.read_bytes())
+            plain = path.is_file() and not path.is_symlink()  # a folder, or a link to anything, may bear the name too
+            digest.update(f"{path}:".encode() + (path.read_bytes() if plain else b"no file"))
             table = per_query_path(path)
             digest.update(f"{table.stat().st_size if table.is_file() else -1};".encode())
         return digest.hexdigest()
@@ -67,6 +69,10 @@ class Gathered:
     benchmarks: dict[str, BenchmarkFacts] = field(default_factory=dict)
     """As pinned; a benchmark that is not there is what its submissions say it is."""
     folder: Path | None = None
+
+    def verified(self) -> list[SignedReport]:
+        """Backbones that were verified; what is wrong with the file is told when submissions are validated."""
+        return read_verified(self.folder, Notes(self.folder / VERIFIED, [])) if self.folder else []
 
     def batches(self) -> list[Batch]:
         files: dict[str, list[Path]] = {}

@@ -40,7 +40,7 @@ def heat_map(view: View, budget: float) -> list[HeatRow]:
     """One row a method at a budget, best first. A missing data set stays empty."""
     rows = []
     most = min(MOST, max(10, CELLS // max(1, len(view.budgets) * len(view.data_sets))))
-    for line, row in [pair for pair in view.at(budget) if pair[1].data_sets][:most]:
+    for line, row in [pair for pair in view.listed(budget) if pair[1].data_sets][:most]:
         values = [row.retention_on(name) for name in view.data_sets]
         rows.append(HeatRow(line, tuple((fixed(value), step(value)) for value in values)))
     return rows

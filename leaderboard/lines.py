@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.metrics.uncertainty import Interval
-from harness.submissions.schema import MethodFacts
+from harness.submissions.names import slug
+from harness.submissions.schema import MethodFacts, Track
 from harness.submissions.validation import CheckedSubmission
 from leaderboard import headline
 from leaderboard.bootstrap import MeasuredScores, Resampled, measured
 from leaderboard.groups import LOCAL, AgainKind, RowGroup
 from leaderboard.rows import FULL, UNRANKED, Languages, Row, make_row
+from pruners.core.codec_catalog import DEFAULT
+
+UNSURE = ("reported", "unpinned")
+"""Statuses of figures that nobody has measured here, or on data that nobody vouches for."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,27 @@ class Line:
         return self.entry.submission.method
 
     @property
+    def codec(self) -> str:
+        """How its vectors are stored."""
+        found = self.entry.submission.codec
+        return found.expression if found else DEFAULT
+
+    @property
+    def stored(self) -> str:
+        """The codec, or that a method stores vectors in a form of its own."""
+        return "own" if self.codec == DEFAULT and self.method.track is Track.quantised else self.codec
+
+    @property
+    def base(self) -> str:
+        """The method's name, whatever stores it: what its page is called."""
+        return self.method.name if self.codec == DEFAULT else slug(_text(self.method).partition(" | ")[0])
+
+    @property
+    def unpruned(self) -> bool:
+        """A codec alone: all vectors are kept."""
+        return self.codec != DEFAULT and self.method.expression == f"full | {self.codec}"
+
+    @property
     def reported(self) -> bool:
         """A paper's figures: nobody can say which of them are tied, so they are ranked apart, in plain order."""
         return self.entry.status == "reported"
@@ -62,6 +88,11 @@ class Line:
     @property
     def ranked(self) -> bool:
         return self.competes and not self.local and self.entry.status != "unpinned"
+
+    @property
+    def compared(self) -> bool:
+        """Whether it may be named as the best for its size: measured here or by a run of one's own, and competing."""
+        return self.competes and self.entry.status not in UNSURE
 
     def light(self, first_of_its_full_model: bool) -> Line:
         """Without per-query figures, cells and data sets; one line of each full model keeps the full model's."""
@@ -112,14 +143,22 @@ def _figures(
 
 
 def labelled(lines: Sequence[Line]) -> list[Line]:
-    names = Counter(line.method.name for line in lines)
-    return [
-        replace(line, label=line.method.name if names[line.method.name] == 1 else _told_apart(line)) for line in lines
-    ]
+    names = Counter(_name(line) for line in lines)
+    return [replace(line, label=_name(line) if names[_name(line)] == 1 else _told_apart(line)) for line in lines]
+
+
+def _name(line: Line) -> str:
+    """The method's name; of one that a codec stores its text, `sap | int8`."""
+    return line.method.name if line.codec == DEFAULT else _text(line.method)
+
+
+def _text(method: MethodFacts) -> str:
+    """Its text form, without the file that holds it."""
+    return method.expression.rpartition(":")[2] if method.file_hash else method.expression
 
 
 def _told_apart(line: Line) -> str:
-    return f"{line.method.name} ({'local run' if line.local else line.entry.submission.id})"
+    return f"{_name(line)} ({'local run' if line.local else line.entry.submission.id})"
 
 
 def with_differences(line: Line, place: int, places: Mapping[int, int], found: Resampled | None) -> Line:

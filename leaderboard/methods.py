@@ -15,6 +15,7 @@ from leaderboard.views import View
 from leaderboard.words import budget_name, file_name, fixed, titled
 from pruners.core.budget import STANDARD
 from pruners.core.catalog import catalogue, formula, kind, words
+from pruners.core.codec_catalog import DEFAULT
 
 OUT = "runs/again"
 
@@ -53,7 +54,9 @@ class MethodPage:
     @property
     def entry(self) -> CheckedSubmission:
         """The latest submission that measured it, else the latest: it says most of how the method was run."""
-        entries = [line.entry for _, line in self.results]
+        entries = [line.entry for _, line in self.results if line.codec == DEFAULT] or [
+            line.entry for _, line in self.results
+        ]
         return max(entries, key=lambda e: (e.status != "reported", e.submission.origin.submitted, e.submission.id))
 
     @property
@@ -85,7 +88,7 @@ def method_pages(views: Sequence[View]) -> list[MethodPage]:
     found: dict[str, list[tuple[View, Line]]] = {}
     for view in views:
         for line in view.lines:
-            found.setdefault(line.method.name, []).append((view, line))
+            found.setdefault(line.base, []).append((view, line))
     return [_page(name, tuple(found[name])) for name in sorted(found)]
 
 

@@ -14,10 +14,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from harness.advice.rule import floored
+from harness.advice.words import name as taken
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.metrics import uncertainty
 from harness.metrics.ranking import CUTOFFS
+from harness.submissions.verified import SignedReport, reports_of
 from leaderboard import answers, compare, exports, heat, plot, words
+from leaderboard.advice import board_advice
 from leaderboard.backbones import backbone_pages, backbone_size
 from leaderboard.columns import COLUMNS, columns_of
 from leaderboard.groups import LOCAL
@@ -34,6 +38,7 @@ STATUS = {
     "self-reported": "measured by who submitted it; nobody has checked it",
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",
+    "verified": "measured again from scratch by a maintainer: the same rankings came out",
     LOCAL: "a run of your own, not submitted: shown as a difference, never ranked",
 }
 NO_CODE = (
@@ -66,6 +71,8 @@ def environment(base_url: str | None) -> jinja2.Environment:
         "formula": words.formula,
         "titled": words.titled,
         "short_set": heat.short_name,
+        "taken": taken,
+        "floored": floored,
     }
     env.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     env.globals |= {
@@ -117,9 +124,10 @@ class SitePages:
         yield self.page(
             f"board/{view.slug}.html", "board.html.j2",
             **given, drawings=drawn.get(first or ""), drawing=first, xs=xs, ys=ys, maps=maps, steps=heat.legend(),
+            advice=board_advice(view),
         )  # fmt: skip
         for budget in view.budgets:
-            rows = view.at(budget)[room:]
+            rows = view.listed(budget)[room:]
             for n, start in enumerate(range(0, len(rows), PART)):
                 part = rows[start : start + PART]
                 _, text = self.page(f"board/{view.slug}.html", "rows.html.j2", **given, rows=part)
@@ -140,7 +148,9 @@ class SitePages:
                 result_path(view, line), "result.html.j2", page=result_page(view, line), view=view, line=line
             )
 
-    def of_site(self, views: Sequence[View], pictures: Pictures) -> Iterator[File]:
+    def of_site(
+        self, views: Sequence[View], pictures: Pictures, verified: Sequence[SignedReport] = ()
+    ) -> Iterator[File]:
         """The files that need all views."""
         picture = FRONT if pictures.front else None
         yield self.page("index.html", "index.html.j2", picture=picture, **front(views))
@@ -151,7 +161,8 @@ class SitePages:
             kept = [(picture, picture_path(picture)) for picture in pictures.of_method.get(method.name, ())]
             yield self.page(f"method/{method.slug}.html", "method.html.j2", page=method, command=text, kept=kept)
         for backbone in backbone_pages(views):
-            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", page=backbone, **backbone_size())
+            given = {"page": backbone, "verified": reports_of(backbone.views[0].backbone, verified), **backbone_size()}
+            yield self.page(f"backbone/{backbone.slug}.html", "backbone.html.j2", **given)
         yield from exports.search_files(views)
         yield exports.site_file(views)
         yield exports.feed_file(views, self.base_url)
@@ -172,7 +183,7 @@ def front(views: Sequence[View]) -> dict[str, Any]:
         "news": answers.news(views)[: answers.NEWEST],
         "contradictions": answers.contradictions(views),
         "counts": {
-            "methods": len({line.method.name for view in views for line in view.lines}),
+            "methods": len({line.base for view in views for line in view.lines}),
             "backbones": len({(view.backbone, view.kind) for view in views}),
             "benchmarks": len({view.benchmark for view in views}),
         },

@@ -104,7 +104,7 @@ class Plot:
 
 def axes(view: View) -> tuple[list[Axis], list[Axis]]:
     """The axes that a view has figures for; the first of each is what is shown unless another is chosen."""
-    rows = [row for line in view.lines[:MOST] for row in line.rows.values() if row.complete]
+    rows = [row for line in view.lines for row in line.rows.values() if row.complete]
     found = [[a for a in choice if any(a.value(row) is not None for row in rows)] for choice in (X_AXES, Y_AXES)]
     return found[0], found[1]
 
@@ -122,14 +122,23 @@ Found = list[tuple[Line, list[tuple[Row, float, float]]]]
 
 
 def _points(view: View, x: Axis, y: Axis) -> Found:
-    """Lines with at least one point, best first: row, x, y."""
+    """Lines with at least one point, best first: row, x, y. Of more than can be drawn, those on the front first."""
     found = []
-    for line in view.lines[:MOST]:
+    for line in view.lines:
         pairs = [(row, x.value(row), y.value(row)) for _, row in sorted(line.rows.items()) if row.complete]
         points = [(row, a, b) for row, a, b in pairs if a is not None and b is not None and a > 0]
         if points:
             found.append((line, points))
-    return found
+    if len(found) <= MOST:
+        return found
+    front = set(_front(found))
+    reach = [line.competes and any((a, b) in front for _, a, b in points) for line, points in found]
+    chosen = sorted(range(len(found)), key=lambda i: not reach[i])[:MOST]
+    return [found[i] for i in sorted(chosen)]
+
+
+def _front(found: Found) -> list[tuple[float, float]]:
+    return pareto([(a, b) for line, points in found if line.competes for _, a, b in points])
 
 
 def _plot(found: Found, x: Axis, y: Axis, size: Size) -> Plot:
@@ -138,7 +147,7 @@ def _plot(found: Found, x: Axis, y: Axis, size: Size) -> Plot:
     across = log_scale(min(xs) * 0.88, max(xs) * 1.14, size.left, size.width - size.right)
     low, high, step = round_range(min(ys), max(ys), y.key)
     up = linear_scale(low, high, size.height - size.bottom, size.top)
-    front = pareto([(a, b) for line, points in found if line.competes for _, a, b in points])
+    front = _front(found)
     on_front = set(front)
     series, labels, colours = [], [], 0
     for line, points in found:

@@ -53,12 +53,17 @@ class ResultPage:
     python: str | None
 
     @property
+    def codecs(self) -> list[Line]:
+        """The same method stored in other ways."""
+        return [line for line in self.view.lines if line.base == self.line.base and line.codec != self.line.codec]
+
+    @property
     def path(self) -> str:
         return result_path(self.view, self.line)
 
 
 def result_path(view: View, line: Line) -> str:
-    return f"result/{view.slug}/{file_name(line.label)}.html"
+    return f"result/{view.slug}/{file_name(line.label.replace(' | ', '--'))}.html"
 
 
 def result_page(view: View, line: Line) -> ResultPage:

@@ -28,7 +28,7 @@ from pruners.core.errors import PruneBoardError
 
 MARK = "files.json"
 """Says that a folder is a build of this site, and what is in it."""
-STATIC = ("site.css", "site.js", "board.js", "compare.js", "front.js", "favicon.svg")
+STATIC = ("site.css", "site.js", "advise.js", "compare.js", "front.js", "favicon.svg")
 
 
 class SiteError(PruneBoardError):
@@ -80,13 +80,15 @@ def build(
                 submissions += built.submissions
                 advance(1)
         views.sort(key=lambda view: shelf_order(view.kind, view.backbone, view.benchmark))
-        methods = {line.method.name for view in views for line in view.lines}
+        methods = {line.base for view in views for line in view.lines}
         pictures = draw(sorted(methods), progress) if drawn else Pictures()
-        for path, content in [*pages.of_site(views, pictures), *pictures.files().items()]:
+        for path, content in [*pages.of_site(views, pictures, found.verified()), *pictures.files().items()]:
             write_inside(new, path, content)
+        static = files("leaderboard") / "static"
         for name in STATIC:
-            write_inside(new, name, (files("leaderboard") / "static" / name).read_bytes())
-        write_inside(new, "columns.js", f"const COLUMNS = {json.dumps(column_facts())};\n".encode())
+            write_inside(new, name, (static / name).read_bytes())
+        columns = f'"use strict";\nconst COLUMNS = {json.dumps(column_facts())};\n'.encode()
+        write_inside(new, "board.js", columns + (static / "board.js").read_bytes())
         write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), submissions))
         for name, content in extra_files(views, base_url) if publish else ():
             write_inside(new, name, content)

@@ -19,8 +19,10 @@ from leaderboard.bootstrap import Resampled, resample
 from leaderboard.groups import AgainKind, group
 from leaderboard.lines import Line, labelled, make_line, with_differences
 from leaderboard.rows import FULL, PARTS, Languages, Row, expected_languages
+from leaderboard.same_bytes import SameBytes, same_bytes
 from leaderboard.words import file_name
 from pruners.core.budget import STANDARD
+from pruners.core.codec_catalog import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class View:
     resamples: int | None
     gaps: Gaps | None = None
     """Kept when the per-query figures are dropped."""
+    same_bytes: tuple[SameBytes, ...] = ()
 
     @property
     def nano(self) -> bool:
@@ -58,6 +61,15 @@ class View:
         """The middle one of the standard budgets that the view has, else the middle one of its own."""
         known = [b for b in STANDARD if b in self.budgets] or list(self.budgets)
         return known[len(known) // 2]
+
+    @cached_property
+    def codecs(self) -> tuple[str, ...]:
+        """How vectors are stored, float16 first."""
+        return tuple(sorted({line.codec for line in self.lines}, key=lambda codec: (codec != DEFAULT, codec)))
+
+    @cached_property
+    def by_label(self) -> dict[str, Line]:
+        return {line.label: line for line in self.lines}
 
     @property
     def full(self) -> list[Row]:
@@ -90,6 +102,10 @@ class View:
         """Rows at a budget, best first; those without an average last."""
         found = [(line, line.rows[budget]) for line in self.lines if budget in line.rows]
         return sorted(found, key=lambda pair: -(pair[1].retention if pair[1].retention is not None else -1.0))
+
+    def listed(self, budget: float) -> list[tuple[Line, Row]]:
+        """Rows at a budget as the board lists them: one codec after the other, float16 first, each best first."""
+        return sorted(self.at(budget), key=lambda pair: self.codecs.index(pair[0].codec))
 
 
 def view_slug(benchmark: str, backbone: str, kind: str) -> str:
@@ -128,8 +144,10 @@ def _view(benchmark: str, kind: str, backbone: str, entries: Sequence[CheckedSub
     lines = _with_areas(lines, found)
     for budget in budgets:
         lines = _with_ranks(lines, budget, found)
+    same = same_bytes(lines, found)
     lines.sort(key=lambda line: (-(line.area or 0), line.label, line.entry.submission.id))
-    return View(benchmark, backbone, kind, tuple(expected), budgets, tuple(lines), found.resamples if found else None)
+    resamples = found.resamples if found else None
+    return View(benchmark, backbone, kind, tuple(expected), budgets, tuple(lines), resamples, same_bytes=same)
 
 
 def _with_areas(lines: Sequence[Line], found: Resampled | None) -> list[Line]:
@@ -138,12 +156,15 @@ def _with_areas(lines: Sequence[Line], found: Resampled | None) -> list[Line]:
 
 
 def _with_ranks(lines: Sequence[Line], budget: float, found: Resampled | None) -> list[Line]:
-    values = {i: line.rows[budget].retention for i, line in enumerate(lines) if budget in line.rows}
-    overall = _ranks(lines, values, found, budget)
+    """Among rows of one codec: at one budget another codec is another size. Within tracks, and over all of them."""
+    overall: dict[int, int] = {}
     in_track: dict[int, int] = {}
-    for track in {line.method.track for line in lines}:
-        same = {i: value for i, value in values.items() if lines[i].method.track == track}
-        in_track |= overall if same.keys() == values.keys() else _ranks(lines, same, found, budget)
+    for codec in {line.codec for line in lines}:
+        same = {i: li.rows[budget].retention for i, li in enumerate(lines) if budget in li.rows and li.codec == codec}
+        overall |= (ranks := _ranks(lines, same, found, budget))
+        for track in {line.method.track for line in lines}:
+            inside = {i: value for i, value in same.items() if lines[i].method.track == track}
+            in_track |= ranks if inside.keys() == same.keys() else _ranks(lines, inside, found, budget)
     return [
         replace(line, rows={**line.rows, budget: _ranked(line.rows[budget], i, in_track, overall, found)})
         if budget in line.rows

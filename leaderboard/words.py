@@ -7,6 +7,8 @@ import re
 
 from markupsafe import Markup, escape
 
+from pruners.core.budget import UNPRUNED
+
 NONE = "–"
 
 
@@ -39,7 +41,9 @@ def amount(value: float | None) -> str:
 
 
 def budget_name(budget: float) -> str:
-    """0.05 is "5 %"."""
+    """0.05 is "5 %"; where a codec alone is measured nothing is pruned."""
+    if budget >= UNPRUNED:
+        return "all vectors"
     return f"{100 * budget:.3g} %"
 
 

@@ -9,6 +9,7 @@ from harness.advice.rule import Candidate, why_barred
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.evaluation.methods import FULL
 from harness.runs.results import Results
+from harness.runs.table import stored_as
 from harness.submissions.run_facts import FinishedRun
 
 STATUS = "own run"
@@ -30,7 +31,7 @@ def run_candidates(results: Results) -> Iterator[Candidate]:
             low=low,
             high=high,
             status=STATUS,
-            codec=row.get("codec", "float16"),
+            codec=stored_as(row),
             vectors_per_page=row["vectors_per_page"],
             prune_ms=row.get("prune_ms_per_page"),
             needs=tuple(facts.get("needs", ())),

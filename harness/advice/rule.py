@@ -7,6 +7,7 @@ first. `leaderboard/static/advise.js` has the same rule for a board's sliders; a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -91,7 +92,7 @@ def faults(candidate: Candidate, asked: Asked) -> tuple[Fault, ...]:
     if low < asked.keep:
         mean = candidate.retention is not None and candidate.retention >= asked.keep
         also = f", though its mean, {candidate.retention:.1f}, is not" if mean else ""
-        found.append(Fault("keep", f"its lower bound, {low:.1f}, is below {asked.keep:g}{also}"))
+        found.append(Fault("keep", f"its lower bound, {floored(low)}, is below {asked.keep:g}{also}"))
     if asked.max_gb is not None and size > asked.max_gb * GB:
         found.append(Fault("size", f"{size_words(size / GB)} is more than {size_words(asked.max_gb)}"))
     if asked.max_ms is not None and candidate.scan_ms is None:
@@ -101,6 +102,11 @@ def faults(candidate: Candidate, asked: Asked) -> tuple[Fault, ...]:
     if asked.vectors_only and candidate.needs:
         found.append(Fault("signals", f"it reads more than the vectors: {', '.join(candidate.needs)}"))
     return tuple(found)
+
+
+def floored(low: float) -> str:
+    """A bound with one digit, never rounded up: what is printed is kept."""
+    return f"{math.floor(10 * low) / 10:.1f}"
 
 
 def size_words(gb: float) -> str:

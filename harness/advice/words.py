@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.advice.rule import GB, Asked, Candidate, WouldGive, size_of, size_words, time_words
+from harness.advice.rule import GB, Asked, Candidate, WouldGive, bound, floored, size_of, size_words, time_words
+from pruners.core.budget import UNPRUNED
 
 if TYPE_CHECKING:
     from harness.advice.advise import Advice, Option
@@ -91,14 +92,13 @@ def concession(one: WouldGive, asked: Asked, scanned: float) -> str:
     row = one.candidate
     size = size_of(row) * asked.pages / GB
     asks = {
-        "keep": f"--keep {math.floor(10 * (row.low or 0.0)) / 10:g}",
+        "keep": f"--keep {floored(bound(row))}",
         "size": f"--max-gb {rounded_up(size):g}",
         "time": _more_time(row, asked, scanned),
         "signals": f"methods that read {', '.join(row.needs) or 'more than vectors'}",
     }
-    return (
-        f"{' with '.join(asks[kind] for kind in one.given_up)}: {name(row)} keeps {row.low:.1f} % in {size_words(size)}"
-    )
+    given = " with ".join(asks[kind] for kind in one.given_up)
+    return f"{given}: {name(row)} keeps {floored(bound(row))} % in {size_words(size)}"
 
 
 def _more_time(row: Candidate, asked: Asked, scanned: float) -> str:
@@ -111,7 +111,7 @@ def _more_time(row: Candidate, asked: Asked, scanned: float) -> str:
 
 def name(row: Candidate) -> str:
     """The method, its codec, and its budget."""
-    return f"{row.text} at {100 * row.budget:.3g} %" if row.budget < 1 else row.text
+    return f"{row.text} at {100 * row.budget:.3g} %" if row.budget < UNPRUNED else row.text
 
 
 def rounded_up(value: float) -> float:

@@ -24,6 +24,7 @@ from harness.backbones.contract import Backbone, Card
 from harness.backbones.engine_weights import LM_HEAD, load_engine_model
 from harness.backbones.prepared import Empty, Prepared
 from harness.backbones.probe import attach, capturing
+from harness.backbones.recipe import recipe_of, with_recipe
 from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
 
@@ -42,7 +43,9 @@ def with_attention_from(retriever: Backbone, source: str) -> ProbedByBase:
     kind = retriever.config.model_type
     if kind not in BASE_MODELS:
         raise PruneBoardError(f"--attention-from knows no base model for {retriever.name} ({kind})")
-    return ProbedByBase(retriever, _base_of(retriever, kind) if source == "base" else _named(source))
+    probed = ProbedByBase(retriever, _base_of(retriever, kind) if source == "base" else _named(source))
+    recipe = recipe_of(retriever)
+    return probed if recipe is None else with_recipe(probed, replace(recipe, attention_from=source))
 
 
 def _base_of(retriever: EngineBackbone, kind: str) -> Checkpoint:

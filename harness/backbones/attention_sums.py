@@ -4,8 +4,9 @@ Given the log-sum-exp of every row, a column sum needs one more QK^T in small ti
 
     received_j = sum_i exp(scale * q_i . k_j - lse_i)        (SAP, Eq. 2)
 
-Without it (the kernel did not give it, or the mask is an unusual one) rows are processed block by block. Logits and
-sums are float32 whatever the weights are: bfloat16 sums lose the ranking of patches.
+Without it (the kernel did not give it, or the mask is an unusual one) rows are processed block by block; on a GPU those
+of all pages of a batch at once. Logits and sums are float32 whatever the weights are: bfloat16 sums lose the ranking of
+patches.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 
 ROW_TILE, COLUMN_TILE = 128, 256  # with 8 heads a tile of logits is 1 MB: larger ones leave the cache
 BLOCK_BYTES = 32 * 2**20  # logits held at once by the portable row-block path
+BATCH_BLOCK_BYTES = 256 * 2**20  # the same for a whole batch, on a GPU
 
 LOG2_E = math.log2(math.e)
 
@@ -112,6 +114,46 @@ def page_signals(rows: TileRows, layout: Layout, pattern: str, lse: torch.Tensor
         "indegree_max": from_visual.amax(0),
         "all_to_visual": from_all.mean(0),
         "eos": last.mean(0),
+    }
+
+
+def batch_signals(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    scale: float,
+    mask: torch.Tensor | None,
+    causal: bool,
+    visual: torch.Tensor,
+    valid: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    """The signals of one layer of all pages of a batch, `[B, T]` each, of which visual columns mean something.
+
+    `query [B, H, T, d]`, `key [B, Hkv, T, d]`, `mask [B, 1, T, T]`, `visual` and `valid [B, T]`. Rows are summed by a
+    product with zeros and ones, so that no step is taken page by page.
+    """
+    pages, heads, tokens, dim = query.shape
+    groups = key.shape[1]
+    position = torch.arange(tokens, device=query.device)
+    last = position == (position * valid).amax(1, keepdim=True)
+    counted = torch.stack([visual & valid, valid, last], dim=1).float()
+    received = torch.zeros(pages, heads, 3, tokens, device=query.device)
+    key_t = key.float().transpose(2, 3)
+    size = max(1, BATCH_BLOCK_BYTES // (pages * heads * tokens * 4))
+    for start in range(0, tokens, size):
+        at = slice(start, min(start + size, tokens))
+        rows = query[:, :, at].float().reshape(pages, groups, -1, dim)
+        logits = (rows @ key_t).view(pages, heads, -1, tokens).mul_(scale)
+        if mask is not None or causal:
+            seen = mask[:, :, at] if mask is not None else position <= position[at, None]
+            # A row of padding may see everything: it is not counted, and so at least has numbers.
+            logits.masked_fill_(~seen & valid[:, None, at, None], -math.inf)
+        received += counted[:, None, :, at] @ logits.softmax(-1)
+    from_visual = received[:, :, 0]
+    return {
+        "indegree": from_visual.mean(1),
+        "indegree_max": from_visual.amax(1),
+        "all_to_visual": received[:, :, 1].mean(1),
+        "eos": received[:, :, 2].mean(1),
     }
 
 

@@ -219,7 +219,9 @@ class EngineBackbone:
 
     @property
     def attention_path(self) -> str:
-        sums = "tiles from the flash kernel's log-sum-exp" if self.device.type == "cpu" else "row blocks"
+        sums = (
+            "tiles from the flash kernel's log-sum-exp" if self.device.type == "cpu" else "row blocks of whole batches"
+        )
         return f"SDPA; column sums in float32 by {sums}"
 
     @property

@@ -13,11 +13,12 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import torch
 
-from harness.backbones.attention_sums import CAUSAL, FULL, Layout, TileRows, page_signals, pattern_of
+from harness.backbones.attention_sums import CAUSAL, FULL, Layout, TileRows, batch_signals, page_signals, pattern_of
 from pruners.core.errors import PruneBoardError
 
 ATTENTION_NAME = "pruneboard_probe"
@@ -28,18 +29,21 @@ class Recorder:
     """Gathers the signals of the pages of one forward pass, layer by layer."""
 
     def __init__(self, visual: torch.Tensor, valid: torch.Tensor) -> None:
-        valid, visual = valid.bool(), visual.bool()
-        self.layouts = []
-        for row in range(len(visual)):
-            self.layouts.append(
-                Layout(
-                    visual=(visual[row] & valid[row]).nonzero().flatten(),
-                    others=(~visual[row] & valid[row]).nonzero().flatten(),
-                )
-            )
+        self.valid, self.visual = valid.bool(), visual.bool() & valid.bool()
         self._layers: dict[int, list[dict[str, torch.Tensor]]] = {}
+        self._batches: dict[int, dict[str, torch.Tensor]] = {}
         self._patterns: dict[int, str] = {}
         self._mask: torch.Tensor | None = None
+
+    @property
+    def all_at_once(self) -> bool:
+        """On a GPU all pages of a batch at once; on the CPU one after the other, from the flash kernel's sums."""
+        return self.visual.device.type != "cpu"
+
+    @cached_property
+    def layouts(self) -> list[Layout]:
+        pairs = zip(self.visual, self.valid, strict=True)
+        return [Layout(visual.nonzero().flatten(), (~visual & valid).nonzero().flatten()) for visual, valid in pairs]
 
     def record(
         self,
@@ -53,8 +57,11 @@ class Recorder:
         lse: torch.Tensor | None,
     ) -> None:
         """Add one layer: query [B, H, T, d], key [B, Hkv, T, d], mask [B, 1, T, T] (True: may attend) or None."""
-        if layer in self._layers:
+        if layer in self._layers or layer in self._batches:
             raise PruneBoardError(f"decoder layer {layer} ran twice in one forward pass; its signals are ambiguous")
+        if self.all_at_once:
+            self._batches[layer] = batch_signals(query, key, scale, mask, causal, self.visual, self.valid)
+            return
         pages = []
         for page, layout in enumerate(self.layouts):
             rows = TileRows(query[page], key[page], scale, None if mask is None else mask[page, 0], causal)
@@ -64,11 +71,20 @@ class Recorder:
 
     def signals(self, layers: Sequence[int]) -> list[dict[str, torch.Tensor]]:
         """For each page, every signal of these layers, which must be all that ran: float32 [layers, N] on the CPU."""
-        if sorted(self._layers) != list(layers):
+        captured = sorted(self._batches or self._layers)
+        if captured != list(layers):
             raise PruneBoardError(
-                f"attention was captured for layers {sorted(self._layers)}, not for {list(layers)}; "
+                f"attention was captured for layers {captured}, not for {list(layers)}; "
                 "this model's decoder does not go through transformers' attention interface"
             )
+        if self.all_at_once:
+            stacked = {
+                name: torch.stack([self._batches[layer][name] for layer in layers]).cpu() for name in ATTENTION_SIGNALS
+            }
+            return [
+                {name: signal[:, page, columns] for name, signal in stacked.items()}
+                for page, columns in enumerate(self.visual.cpu())
+            ]
         return [
             {
                 name: torch.stack([self._layers[layer][page][name] for layer in layers]).cpu()

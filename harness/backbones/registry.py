@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backbones.contract import Backbone, Options
+from harness.backbones.recipe import Recipe, with_recipe
 from pruners.core import plugins
 from pruners.core.errors import CatalogError
 from pruners.core.plugins import CatalogEntry
@@ -74,9 +75,19 @@ def choose(selector: str) -> BackboneChoice:
 
 def load(selector: str, options: Options | None = None) -> Backbone:
     """Load the chosen backbone. Models load their weights when they encode, not here."""
-    choice = choose(selector)
-    options = replace(options or Options(), revision=choice.revision)
-    return plugins.load(choice.entry)(choice.checkpoint, options)
+    choice, asked = choose(selector), options or Options()
+    loaded = plugins.load(choice.entry)(choice.checkpoint, replace(asked, revision=choice.revision))
+    return with_recipe(loaded, Recipe(selector, asked))
+
+
+def load_again(recipe: Recipe) -> Backbone:
+    """What was loaded elsewhere by this recipe."""
+    loaded = load(recipe.selector, recipe.options)
+    if recipe.attention_from is None:
+        return loaded
+    from harness.backbones.attention_source import with_attention_from
+
+    return with_attention_from(loaded, recipe.attention_from)
 
 
 def _revision(text: str) -> tuple[str, str | None]:

@@ -1,7 +1,8 @@
 """How time and memory of an evaluation grow with the corpus: pages made from their index, so that no disk is needed.
 
 Every size runs in a process of its own, whose peak memory is its own. Beside the evaluation stands the physical limit:
-the product of every full page with all queries, and nothing else.
+the product of every full page with all queries, and nothing else. CPU seconds are those of all processes together: they
+say how the work grows, also on a machine that others use.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from pruners import Page, unit
 
 COLUMNS = {
     "pages": "pages",
+    "cpu": "CPU s",
+    "per_page": "CPU ms / page",
+    "limit": "GEMM alone, ms",
     "seconds": "s",
-    "per_thousand": "s / 1,000 pages",
-    "limit_seconds": "GEMM alone, s",
     "peak_mb": "peak MB",
     "worker_peak_mb": "worker, peak MB",
 }
@@ -69,6 +71,7 @@ class MadeUpStore:
     pages: int
     queries: int
     dim: int = DIM
+    grid: tuple[int, int] = GRID
 
     def __len__(self) -> int:
         return self.pages
@@ -83,23 +86,23 @@ class MadeUpStore:
 
     @property
     def mean_vectors(self) -> float:
-        return float(GRID[0] * GRID[1])
+        return float(self.grid[0] * self.grid[1])
 
     def gold(self, query: int) -> int:
         return query * self.pages // self.queries
 
     def page(self, index: int) -> Page:
-        return Page(f"p{index:08d}", _vectors(index), GRID, {})
+        return Page(f"p{index:08d}", _vectors(index, self.grid), self.grid, {})
 
     def query(self, index: int) -> torch.Tensor:
-        near = _vectors(self.gold(index))[torch.arange(TOKENS) % (GRID[0] * GRID[1])]
+        near = _vectors(self.gold(index), self.grid)[torch.arange(TOKENS) % (self.grid[0] * self.grid[1])]
         noise = torch.from_numpy(np.random.default_rng([1, index]).normal(size=near.shape).astype(np.float32))
         return unit(near + noise / DIM**0.5)
 
 
 @lru_cache(maxsize=4)
-def _vectors(index: int) -> torch.Tensor:
-    drawn = np.random.default_rng([0, index]).standard_normal((GRID[0] * GRID[1], DIM), np.float32)
+def _vectors(index: int, grid: tuple[int, int]) -> torch.Tensor:
+    drawn = np.random.default_rng([0, index]).standard_normal((grid[0] * grid[1], DIM), np.float32)
     return unit(torch.from_numpy(drawn))
 
 
@@ -123,7 +126,7 @@ def _evaluate(pages: int, queries: int, workers: int) -> dict[str, Any]:
     data_set = DataSet("made up", names, no_image, dict.fromkeys(qrels, ""), qrels)
     methods = [replace(method, trials=1) for method in choose_methods(METHODS, None)]
     as_store: Any = store
-    start = time.perf_counter()
+    start, before = time.perf_counter(), _cpu()
     evaluator = DataSetEvaluator.of(data_set, store.query_ids)
     tiles = load_queries(as_store, range(queries))
     job = Job(as_store, tuple(methods), BUDGETS, 42, tiles, gold_queries(evaluator.evaluate))
@@ -133,27 +136,34 @@ def _evaluate(pages: int, queries: int, workers: int) -> dict[str, Any]:
         run.write_result("full", evaluator.full(found, DIM), {})
         for method in methods:
             run.write_result(method.slug, evaluator.method(method, found, DIM), {})
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, _cpu() - before
     unit_mb = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
     both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
     peaks = [resource.getrusage(who).ru_maxrss * unit_mb / 2**20 for who in both]
     return {
         "pages": pages,
+        "cpu": round(cpu, 1),
+        "per_page": round(1000 * cpu / pages, 2),
+        "limit": round(1000 * _limit(store), 2),
         "seconds": round(seconds, 1),
-        "per_thousand": round(1000 * seconds / pages, 2),
-        "limit_seconds": round(_limit(store) * pages / workers, 1),
         "peak_mb": round(peaks[0]),
         "worker_peak_mb": round(peaks[1]),
     }
 
 
+def _cpu() -> float:
+    """CPU seconds of this process and of those that it started and that ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 def _limit(store: MadeUpStore) -> float:
-    """Seconds of one thread for the product of a full page with all queries."""
+    """CPU seconds of one thread for the product of a full page with all queries."""
     torch.set_num_threads(1)
     queries = torch.cat([store.query(i) for i in range(store.queries)])
     pages = [store.page(i).vectors for i in range(min(TIMED_PAGES, store.pages))]
     pages[0] @ queries.T
-    start = time.perf_counter()
+    start = time.process_time()
     for vectors in pages:
         queries @ vectors.T
-    return (time.perf_counter() - start) / len(pages)
+    return (time.process_time() - start) / len(pages)

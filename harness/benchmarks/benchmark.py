@@ -40,9 +40,14 @@ class Benchmark:
 
 def load_benchmark(selector: str) -> Benchmark:
     """A benchmark by name, or the folder of one data set, or a folder of such folders."""
+    found = _load(selector)
+    return replace(found, data_sets=tuple(replace(each, selector=selector) for each in found.data_sets))
+
+
+def _load(selector: str) -> Benchmark:
     base, mark, side = selector.rpartition("#")
     if mark and side in (HELD_OUT, REST):
-        return _split(load_benchmark(base), base, side)
+        return _split(_load(base), base, side)
     if selector in NAMES:
         return Benchmark(selector, _read(data_set_folders(selector)), CALIBRATION)
     if names := task_names(selector):

@@ -20,7 +20,8 @@ from harness.calibration.window_files import (
     window_file,
     write_window,
 )
-from harness.encode import encode
+from harness.encode_on import encode_on
+from harness.engine.engine import PROCESSES, Engine
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Window
@@ -47,12 +48,13 @@ def calibrate(
     rho: float = RHO,
     seed: int = SEED,
     progress: Progress,
+    engine: Engine = PROCESSES,
 ) -> tuple[SavedWindow, Path]:
     """Measure a backbone's window and save it for evaluations."""
     if pairs < 1:
         raise PruneBoardError(f"a window is chosen on at least one pair, not {pairs}")
     data_set = calibration_data_set(benchmark)
-    store = encode(backbone, data_set, stores, progress=progress)
+    store = encode_on(engine, backbone, data_set, stores, progress=progress)
     found = sr_guided(data_set, store, backbone, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
     path = window_file(stores, backbone)
     write_window(path, found)

@@ -182,6 +182,35 @@ def board(
 
 
 @app.command()
+def million(
+    pages: Annotated[int, typer.Option(help="Pages of the corpus.")] = 1_000_000,
+    grid: Annotated[str, typer.Option(help="Visual tokens of a page, rows x columns.")] = "27x28",
+    signal_rows: Annotated[int, typer.Option(help="Numbers that signals keep of each vector, in all.")] = 113,
+    queries: Annotated[int, typer.Option(help="Queries, of 20 tokens each.")] = 1000,
+    rate: Annotated[float, typer.Option(help="Pages a second that one device encodes; --dry-run measures it.")] = 10.0,
+    devices: Annotated[int, typer.Option(help="Devices that encode.")] = 1,
+    cores: Annotated[int, typer.Option(help="Cores that prune and score.")] = 16,
+    device_price: Annotated[float, typer.Option(help="Of a device an hour, in your currency.")] = 2.0,
+    core_price: Annotated[float, typer.Option(help="Of a core an hour.")] = 0.05,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """What encoding and evaluating a large corpus takes, from rates: hours, disk, cost. Scoring is measured here."""
+    from harness.bench.million import COLUMNS, Corpus, Machines, plan
+    from harness.progress import bar, quiet
+    from pruners.core.errors import PruneBoardError
+
+    sides = grid.split("x")
+    if len(sides) != 2 or not all(side.isdigit() and int(side) for side in sides):
+        raise PruneBoardError(f"--grid is rows x columns, such as 27x28, not {grid!r}")
+    if min(pages, queries, devices, cores) < 1 or rate <= 0:
+        raise PruneBoardError("there is at least one page, query, device and core, and a rate above 0")
+    corpus = Corpus(pages, (int(sides[0]), int(sides[1])), signal_rows, queries)
+    rows = plan(corpus, Machines(rate, devices, cores, device_price, core_price), quiet if as_json else bar)
+    title = f"{pages:,} pages of {int(sides[0]) * int(sides[1])} vectors, {queries} queries, 5 methods x 3 budgets"
+    print_rows(rows, COLUMNS, title=title, as_json=as_json)
+
+
+@app.command()
 def encode(
     pages: Annotated[int, typer.Option(help="Pages (A4 at 150 dpi) to encode.")] = 200,
     milliseconds: Annotated[str, typer.Option(help="What the stand-in for a GPU takes a page; several: 30,60.")] = "30",

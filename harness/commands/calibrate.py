@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from harness.commands.engine_options import EngineName, RayAddress, RayGpus
 from harness.console import output, people, print_rows
 
 
@@ -24,6 +25,9 @@ def calibrate(
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,
     max_visual_tokens: Annotated[int | None, typer.Option(help="At most so many visual tokens a page.")] = None,
     store: Annotated[Path | None, typer.Option(help="Folder of stores; the window is kept there too.")] = None,
+    engine: EngineName = None,
+    ray_address: RayAddress = None,
+    ray_gpus_per_worker: RayGpus = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Find the layers that SAP should read on a backbone, and save them for `harness evaluate`.
@@ -48,6 +52,9 @@ def calibrate(
         dtype=dtype,
         max_visual_tokens=max_visual_tokens,
         store=store,
+        engine=engine,
+        ray_address=ray_address,
+        ray_gpus_per_worker=ray_gpus_per_worker,
         progress=None if as_json else bar,
     )
     found, window, path = made.found, made.window, made.file

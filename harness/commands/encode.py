@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from harness.commands.engine_options import EngineName, RayAddress, RayGpus
 from harness.console import people, print_rows
 
 if TYPE_CHECKING:
@@ -32,13 +33,16 @@ def encode(
     part: Annotated[
         str | None, typer.Option(help="3/8: only the third of eight parts, for several processes or machines at once.")
     ] = None,
+    engine: EngineName = None,
+    ray_address: RayAddress = None,
+    ray_gpus_per_worker: RayGpus = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Encode the pages and queries of a benchmark once; everything else reads the store.
 
     Interrupted, the same command goes on with the first shard that is missing. With --part 1/8 to --part 8/8 eight
     processes share the work, on one machine or several that see the same folder; whoever is last finishes the store,
-    and the same command without --part does what any of them left.
+    and the same command without --part does what any of them left. With --engine ray a cluster shares it by itself.
     """
     import harness
     from harness.progress import bar
@@ -58,6 +62,9 @@ def encode(
         attention_from=attention_from,
         repair=repair,
         part=part,
+        engine=engine,
+        ray_address=ray_address,
+        ray_gpus_per_worker=ray_gpus_per_worker,
         progress=bar,
         say=lambda text: people.print(escape(text), soft_wrap=True),
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from harness.benchmarks.embedded import NANO_NOTE
+from harness.commands.engine_options import EngineName, RayAddress, RayGpus
 from harness.commands.evaluate_tables import show_run
 from harness.console import output, people
 
@@ -59,8 +60,17 @@ def evaluate(
     store: Annotated[Path | None, typer.Option(help="Folder of stores.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. Default: runs/<what it is>.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    engine: EngineName = None,
+    ray_address: RayAddress = None,
+    ray_gpus_per_worker: RayGpus = None,
     mteb_results: Annotated[
         Path | None, typer.Option(help="Also let mteb score every cell, and keep its result files here.")
+    ] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="For methods of files: auto (where it can be had), on (all but built-in), or off.")
+    ] = "auto",
+    readable: Annotated[
+        list[Path] | None, typer.Option(help="A file or folder that a method in the sandbox may read; repeatable.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no plan.")] = False,
@@ -96,19 +106,22 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = out or Path("runs") / run_name(settings)
-    hands = workers or os.cpu_count() or 1
+    where: dict[str, Any] = {"store": store, "workers": workers, "engine": engine}
+    where |= {"ray_address": ray_address, "ray_gpus_per_worker": ray_gpus_per_worker}
     if dry_run:
         from harness.commands.evaluate_plan import show_plan
 
-        return show_plan(harness.plan(settings, store=store, workers=hands, rate=rate), as_json)
+        return show_plan(harness.plan(settings, rate=rate, **where), as_json)
     if not quiet:
+        hands = "ray" if engine == "ray" else _counted(workers or os.cpu_count() or 1, "worker")
         _announce(settings, hands, folder)
     found = harness.evaluate(
         config=settings,
-        store=store,
         out=folder,
-        workers=hands,
+        **where,
         mteb_results=mteb_results,
+        sandbox=sandbox,
+        readable=readable or (),
         progress=None if quiet or as_json else bar,
         say=None if quiet else lambda text: people.print(escape(text), soft_wrap=True),
     )
@@ -140,15 +153,16 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _announce(settings: Config, workers: int, folder: Path) -> None:
-    from pruners.core.catalog import resolve_stored
+def _announce(settings: Config, hands: str, folder: Path) -> None:
+    from pruners.core.catalog import expressions
 
-    methods = _counted(len(resolve_stored(settings.pruners)), "method") if settings.pruners else "every built-in method"
+    named = settings.pruners and _counted(len(expressions(settings.pruners)[0]), "method")
+    methods = named or "every built-in method"
     if settings.codecs:
         methods += f", stored as {escape(', '.join(settings.codecs))},"
     people.print(
         f"[bold]{escape(settings.backbone)}[/] on [bold]{escape(settings.benchmark)}[/]: {methods} at "
-        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {_counted(workers, 'worker')} -> {escape(str(folder))}",
+        f"{', '.join(f'{b:.4g}' for b in settings.budgets)}, {hands} -> {escape(str(folder))}",
         soft_wrap=True,
     )
     if settings.backbone == "nano":

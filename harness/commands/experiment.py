@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from harness.commands.engine_options import EngineName, RayAddress, RayGpus
 from harness.console import output, people, print_rows
 from pruners.core.errors import PruneBoardError
 
@@ -46,6 +47,9 @@ def experiment(
     out: Annotated[Path | None, typer.Option(help="Default: experiments; of `join`: experiments/joint.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Also what is finished.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
+    engine: EngineName = None,
+    ray_address: RayAddress = None,
+    ray_gpus_per_worker: RayGpus = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
@@ -100,6 +104,9 @@ def experiment(
             out=out,
             store=store,
             workers=workers,
+            engine=engine,
+            ray_address=ray_address,
+            ray_gpus_per_worker=ray_gpus_per_worker,
             again=again,
             progress=progress,
             say=None if hush else lambda text: people.print(escape(text), soft_wrap=True),

@@ -91,7 +91,7 @@ def backbones(
     found = rows(backbone)
     for row in [] if as_json else found:
         row["about"] = [row["checkpoint"] or f"name one: {row['name']}=FOLDER", *row["gives"]]
-        row["proof"] = [row["figure"] or "no published figure", row["verified"] or "not verified here"]
+        row["proof"] = [row["figure"] or "no published figure", row["verified"] or "verified nowhere yet"]
     columns = {"name": "backbone", "about": "default checkpoint, and what it gives"}
     columns |= {"proof": "the figure that verifies it, and where it has been verified"}
     print_rows(found, columns, title=f"{len(found)} backbones", as_json=as_json, stacked=("about", "proof"))

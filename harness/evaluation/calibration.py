@@ -13,7 +13,8 @@ from harness.benchmarks.benchmark import Benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw
-from harness.encode import encode
+from harness.encode_on import encode_on
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, prepare
 from harness.evaluation.run_folder import RunFolder
@@ -36,6 +37,12 @@ class Setting:
     workers: int
     progress: Progress
     say: Callable[[str], None]
+    engine: Engine = PROCESSES
+
+    def store(self, data_set: DataSet) -> Store:
+        """Encoded, if it is not there yet."""
+        hands, bar, say = self.workers, self.progress, self.say
+        return encode_on(self.engine, self.backbone, data_set, self.stores, workers=hands, progress=bar, say=say)
 
     @property
     def calibration(self) -> str | None:
@@ -75,8 +82,7 @@ def calibrated(
     data_set, store = None, None
     if setting.calibration is not None and (wants_pages or bound is None):
         data_set = calibration_data_set(setting.calibration)
-        hands, bar, say = setting.workers, setting.progress, setting.say
-        store = encode(setting.backbone, data_set, setting.stores, workers=hands, progress=bar, say=say)
+        store = setting.store(data_set)
         check_disjoint(data_set.name, store.image_hashes, evaluated)
         by = "text" if setting.backbone.card.kind == TEXT_TOKENS else "pixels"
         disjoint = f"calibration set {data_set.name}: {len(store)} pages, none of which is evaluated (compared by {by})"

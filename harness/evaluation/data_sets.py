@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.benchmarks.data_set import DataSet
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.config import Config
 from harness.evaluation.made_by import measuring, read_from
 from harness.evaluation.methods import FULL, Method
@@ -40,6 +41,7 @@ def evaluate_data_sets(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
+    engine: Engine = PROCESSES,
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 
@@ -52,7 +54,7 @@ def evaluate_data_sets(
     ]
     failures: dict[str, str] = {}
     for plan in plans:
-        failures = {**_evaluate(plan, run, workers, progress, made_by), **failures}
+        failures = {**_evaluate(plan, run, workers, progress, made_by, engine), **failures}
     return failures
 
 
@@ -86,11 +88,12 @@ def _evaluate(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
+    engine: Engine,
 ) -> dict[str, str]:
     """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
     job, name, start = plan.job, plan.evaluator.data_set.name, time.perf_counter()
     with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
-        found = tally(job, plan.evaluator.evaluate, workers, advance)
+        found = tally(job, plan.evaluator.evaluate, workers, advance, engine)
     data = read_from(plan.evaluator.data_set, job.store)
     run.write_result(FULL, plan.evaluator.full(found, job.store.dim), measuring() | data)
 

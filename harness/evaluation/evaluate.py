@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.backbones import registry
 from harness.benchmarks.benchmark import Benchmark, load_benchmark, with_held_out
-from harness.encode import encode
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.data_sets import evaluate_data_sets
@@ -30,6 +30,7 @@ from harness.workers import spread
 from pruners import Pruner, catalogue
 from pruners.core.errors import PruneBoardError
 from pruners.core.plugins import CatalogEntry, file_and_rest
+from pruners.guests.host import USUAL, Isolation, no_sandbox
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class RunPaths:
     stores: Path
     run: Path
     workers: int
+    engine: Engine = PROCESSES
+    apart: Isolation = USUAL
 
 
 def evaluate(
@@ -68,16 +71,18 @@ def evaluate(
     `own` are pruners given as objects; the configuration names them by their text among its pruners.
     """
     texts = _texts(config, own)
-    methods = methods_of(config, texts, own)
+    methods = methods_of(config, texts, own, paths.apart)
+    if told := no_sandbox([method.pruner for method in methods]):
+        say(told)
     if missing := absent(config, methods):
         require_reachable(missing)
         say(f"to be fetched: {'; '.join(missing)}")
     benchmark = load_benchmark(config.benchmark)
     known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     backbone = registry.load(config.backbone, options_of(config))
-    setting = Setting(config, benchmark, backbone, paths.stores, paths.workers, progress, say)
+    setting = Setting(config, benchmark, backbone, paths.stores, paths.workers, progress, say, paths.engine)
     require_calibration(setting, methods)
-    if line := head_of_run(config, methods, benchmark, backbone, paths.stores, paths.workers):
+    if line := head_of_run(config, methods, benchmark, backbone, paths.stores, paths.workers, paths.engine):
         say(line)
     with RunFolder(paths.run).one_writer():
         return _measure(setting, methods, known, paths)
@@ -90,10 +95,7 @@ def _measure(setting: Setting, methods: list[Method], known: Mapping[str, Catalo
     run = RunFolder.begin(paths.run, config)
     for remark in benchmark.remarks():
         run.log(remark)
-    stores = {
-        data_set.name: encode(backbone, data_set, paths.stores, workers=paths.workers, progress=progress, say=say)
-        for data_set in benchmark.data_sets
-    }
+    stores = {data_set.name: setting.store(data_set) for data_set in benchmark.data_sets}
     if config.profile == NATIVE and not any(len(store.prompt(0)) for store in stores.values()):
         raise PruneBoardError(
             f"{config.backbone} gives no prompt vectors, so there is nothing more to index: use visual"
@@ -114,7 +116,9 @@ def _measure(setting: Setting, methods: list[Method], known: Mapping[str, Catalo
         run.log(changed)
     say(_estimate(config, benchmark, stores, able, run, paths, progress))
     write_record(run, config, benchmark, backbone, stores, able, known, made_by)
-    failures |= evaluate_data_sets(config, benchmark.data_sets, stores, able, run, paths.workers, progress, made_by)
+    failures |= evaluate_data_sets(
+        config, benchmark.data_sets, stores, able, run, paths.workers, progress, made_by, paths.engine
+    )
     run.write_json("failures.json", failures)
     rows = summarise(run, [data_set.name for data_set in benchmark.data_sets], able, config.budgets)
     scored = [m for m in methods if m.text not in failures]

@@ -22,6 +22,7 @@ from harness.backbones.store import StoreBackbone
 from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.encode import made_by, page_reader, store_folder
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
 from harness.evaluation.presence import DataNeed, calibration_of, data_needs, find_backbone
@@ -125,6 +126,7 @@ def plan(
     workers: int,
     rate: float | None = None,
     loaded: tuple[Benchmark, Backbone] | None = None,
+    engine: Engine = PROCESSES,
 ) -> Plan:
     """Look at everything an evaluation will need. `rate`: pages a second, instead of two pages that are encoded;
     `loaded`: what is loaded already.
@@ -153,10 +155,10 @@ def plan(
     return Plan(
         missing=(*([f"checkpoint {checkpoint}"] if checkpoint else []), *dict.fromkeys(data)),
         data_sets=tuple(sets),
-        cost=_cost(backbone, sample, rate, workers, any(row.left for row in sets)),
+        cost=_cost(backbone, sample, rate, workers, any(row.left for row in sets), engine),
         methods=len(methods),
         device=device,
-        devices=_devices(device),
+        devices=engine.hands(device.partition(":")[0]) if engine.elsewhere else _devices(device),
         workers=workers,
         weights=_weights(backbone),
         memory=available_memory(),
@@ -192,7 +194,9 @@ def _done(found: Manifest) -> tuple[int, int]:
     return pages, sum(shard.bytes for shard in found.files)
 
 
-def _cost(backbone: Backbone | None, sample: DataSet | None, rate: float | None, workers: int, left: bool) -> PageCost:
+def _cost(
+    backbone: Backbone | None, sample: DataSet | None, rate: float | None, workers: int, left: bool, engine: Engine
+) -> PageCost:
     stated = None if rate is None else 1 / rate
     if not left:
         return PageCost(None, None, 0.0, "everything is encoded")
@@ -214,6 +218,8 @@ def _cost(backbone: Backbone | None, sample: DataSet | None, rate: float | None,
         pages += backbone.encode_pages([page])
         taken.append(time.perf_counter() - start)
     hands = workers if getattr(backbone, "one_thread", False) else 1
+    if engine.elsewhere:
+        hands = engine.hands(str(getattr(backbone, "device", "cpu")).partition(":")[0])
     seconds = stated or sum(taken) / len(taken) / hands
     vectors = sum(len(page.vectors) for page in pages) / len(pages)
     source = "two encoded pages, one at a time" + (" and the stated rate" if stated else "")
@@ -247,13 +253,19 @@ def _existing(folder: Path) -> Path:
 
 
 def head_of_run(
-    config: Config, methods: Sequence[Method], benchmark: Benchmark, backbone: Backbone, stores: Path, workers: int
+    config: Config,
+    methods: Sequence[Method],
+    benchmark: Benchmark,
+    backbone: Backbone,
+    stores: Path,
+    workers: int,
+    engine: Engine = PROCESSES,
 ) -> str | None:
     """A line about a run that is long to encode; an error if the disk will not hold it. None if it is short."""
     rows = [_data_set(data_set, "evaluate", backbone, stores) for data_set in benchmark.data_sets]
     if sum(row.left for row in rows) < LONG:
         return None
-    found = plan(config, methods, stores, workers, loaded=(benchmark, backbone))
+    found = plan(config, methods, stores, workers, loaded=(benchmark, backbone), engine=engine)
     if problems := found.problems():
         raise PruneBoardError(f"{'; '.join(problems)}. Choose another place with --store; --dry-run shows the plan")
     return found.sentence()

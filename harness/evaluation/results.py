@@ -59,7 +59,7 @@ class DataSetEvaluator:
 
     def method(self, method: Method, tally: Tally, dim: int) -> Result:
         at, cells = method.budgets(tally.budgets), tally.cells(method)
-        stored = tally.vectors[cells - 1]
+        stored = tally.vectors.of(cells - 1)
         if method.own_threshold:  # its budget is what it kept
             at = (float(stored.sum(-1).mean()) / float(tally.full_vectors.sum()),)
         shared, kind = method.shared_bytes(dim), method.pruner.budget_kind
@@ -112,7 +112,8 @@ class DataSetEvaluator:
         ids, trials, ranked = self.evaluate.query_ids, len(best), best.shape[-1]
         every = pa.array(np.tile(np.arange(len(ids)), trials * len(budgets)))
         languages = [self.data_set.languages.get(query, "") for query in ids]
-        pages = pa.array(self.data_set.page_ids, pa.string()).take(pa.array(best.swapaxes(0, 1).ravel()))
+        shown, places = np.unique(best.swapaxes(0, 1), return_inverse=True)  # of a million pages, the ids of a few
+        pages = pa.array([self.data_set.page_ids[page] for page in shown], pa.string()).take(pa.array(places.ravel()))
         form = _form(tuple(measures))
         columns = {
             "query": pa.array(ids, form.field("query").type).take(every),

@@ -5,7 +5,7 @@ Pages are independent of each other. A codec's subsets share the page as it is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,16 +14,20 @@ import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.index_size import FLOAT16, vector_bits
 from harness.evaluation.pruned_pages import NATIVE, Job, PrunedPage, pack, prune_pages, unpack
+from harness.evaluation.shared_store import SharedStore
 from harness.metrics.ranking import Evaluator
 from harness.scoring.queries import QueryTiles, tile_queries, tile_tokens
 from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
-from harness.workers import spread
 from pruners import Codec, Merged, Page, Subset
+from pruners.core.errors import PruneBoardError
 from pruners.core.groups import Groups
+
+TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
 
 
 @dataclass(frozen=True)
@@ -40,20 +44,63 @@ class PageScores:
     """Indexed beside them, and never pruned: none under profile `visual`."""
 
 
+Lots = Iterable[tuple[Sequence[int], list[PageScores]]]
+"""Pages a few at a time, with their scores."""
+
+
+def in_a_row(lots: Lots) -> list[PageScores]:
+    return [page for _, scored in lots for page in scored]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What a worker does with a portion of pages. A forked worker inherits it; to another machine go names."""
+
+    job: Job
+    then: Callable[[Lots], Any]
+
+    def __call__(self, pages: Sequence[int]) -> Any:
+        lots = ([int(page) for page in pages[at : at + TOGETHER]] for at in range(0, len(pages), TOGETHER))
+        return self.then((some, score_pages(self.job, some)) for some in lots)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pages and queries are read from the store where it is worked on."""
+        job = self.job
+        return _received, (
+            SharedStore.of(job.store),
+            job.methods,
+            job.budgets,
+            job.seed,
+            job.gold,
+            job.profile,
+            self.then,
+        )
+
+
+def _received(sent: Any, methods: Any, budgets: Any, seed: int, gold: Any, profile: str, then: Any) -> Scoring:
+    store = SharedStore.open(sent)
+    queries = load_queries(store, range(len(store.query_ids)))
+    return Scoring(Job(store, methods, budgets, seed, queries, gold, profile), then)
+
+
 @contextmanager
 def spread_scores(
     job: Job,
     portions: Sequence[Sequence[int]],
     workers: int,
-    then: Callable[[Sequence[int], list[PageScores]], Any] = lambda pages, scored: scored,
+    then: Callable[[Lots], Any] = in_a_row,
+    *,
+    engine: Engine = PROCESSES,
     first_here: bool = True,
+    ordered: bool = True,
 ) -> Iterator[Iterator[Any]]:
-    """Portions of pages, pruned by workers and scored, in order; `then(pages, scores)` makes of each what is wanted.
+    """Portions of pages, pruned by workers and scored; `then` makes of each what is wanted, where it was scored.
 
     Beside a GPU workers only prune, because a forked process cannot use its parent's: this one scores what they send.
     """
     if not job.queries.on_gpu:
-        with spread(lambda pages: then(pages, score_pages(job, pages)), portions, workers, first_here) as results:
+        work = Scoring(job, then)
+        with engine.spread(work, portions, workers, first_here=first_here, ordered=ordered) as results:
             yield results
         return
 
@@ -62,10 +109,18 @@ def spread_scores(
 
     def score(indices: Sequence[int], packed: list[Any]) -> list[PageScores]:
         pages = [job.store.page(index) for index in indices]
-        return [_score(job, i, page, unpack(one, page)) for i, page, one in zip(indices, pages, packed, strict=True)]
+        try:
+            return [
+                _score(job, i, page, unpack(one, page)) for i, page, one in zip(indices, pages, packed, strict=True)
+            ]
+        except torch.OutOfMemoryError as error:
+            raise PruneBoardError(
+                f"the GPU's memory does not hold the scores of {pages[0].id!r} or a page after it against "
+                f"{len(job.queries)} queries: score on cores with --device cpu. What was finished is kept"
+            ) from error
 
-    with spread(prune, portions, workers, first_here) as results:
-        yield (then(pages, score(pages, packed)) for pages, packed in zip(portions, results, strict=True))
+    with PROCESSES.spread(prune, portions, workers, first_here=first_here) as results:
+        yield (then([(pages, score(pages, packed))]) for pages, packed in zip(portions, results, strict=True))
 
 
 def score_pages(job: Job, indices: Sequence[int]) -> list[PageScores]:

@@ -8,20 +8,22 @@ whatever the corpus, and counts are the same whatever the workers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from harness.engine.engine import PROCESSES, Engine
+from harness.evaluation.kept_vectors import KeptVectors
 from harness.evaluation.methods import Method
 from harness.evaluation.pruned_pages import Job
-from harness.evaluation.scores import PageScores, spread_scores
+from harness.evaluation.scores import TOGETHER, Lots, PageScores, spread_scores
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
-from harness.metrics.ranks import RankCounts
+from harness.metrics.ranks import JudgedPairs, RankCounts
 
-TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
 AT_THE_END = 8  # the same for a data set's last pages, so that no worker waits long for another
+BLOCK = 512  # pages at most whose counts a worker adds up before it sends them: counts are large, however few the pages
 HELD = 2 * 2**30
 """Bytes of judged pages' scores that are held; where there would be more, those pages are scored a second time."""
 
@@ -39,13 +41,11 @@ class PageFacts:
     """By method."""
     full_vectors: np.ndarray
     prompt_vectors: int
-    failures: dict[str, str]
+    failures: dict[str, tuple[int, str]]
+    """Methods that failed: on which page first, and why."""
 
     @classmethod
     def of(cls, indices: Sequence[int], scored: Sequence[PageScores]) -> PageFacts:
-        failures: dict[str, str] = {}
-        for page in scored:
-            failures = {**page.failures, **failures}  # the first page's reason stays
         return cls(
             np.array(indices, np.int64),
             np.stack([page.vectors for page in scored], axis=-1),
@@ -53,8 +53,31 @@ class PageFacts:
             np.sum([page.seconds for page in scored], axis=0),
             np.array([page.full_vectors for page in scored]),
             sum(page.prompt_vectors for page in scored),
-            failures,
+            _earliest(
+                {text: (i, why) for text, why in p.failures.items()} for i, p in zip(indices, scored, strict=True)
+            ),
         )
+
+    @classmethod
+    def together(cls, parts: Sequence[PageFacts]) -> PageFacts:
+        """Of several lots of pages."""
+        return cls(
+            np.concatenate([part.pages for part in parts]),
+            np.concatenate([part.vectors for part in parts], axis=-1),
+            np.sum([part.bits for part in parts], axis=0),
+            np.sum([part.seconds for part in parts], axis=0),
+            np.concatenate([part.full_vectors for part in parts]),
+            sum(part.prompt_vectors for part in parts),
+            _earliest(part.failures for part in parts),
+        )
+
+
+def _earliest(failures: Iterable[Mapping[str, tuple[int, str]]]) -> dict[str, tuple[int, str]]:
+    """The first page on which each method failed, whoever met it first."""
+    found: dict[str, tuple[int, str]] = {}
+    for some in failures:
+        found |= {text: min(why, found.get(text, why)) for text, why in some.items()}
+    return found
 
 
 @dataclass
@@ -67,14 +90,14 @@ class Tally:
     known: np.ndarray
     """Scores of the judged pages, `[1 + cells, pairs]`."""
     counts: RankCounts
-    vectors: np.ndarray
-    """Kept of each page, `[cells, pages]`."""
+    vectors: KeptVectors
     full_vectors: np.ndarray
     bits: np.ndarray
     seconds: np.ndarray
     prompt_vectors: int = 0
     """Of all pages, indexed beside what a method keeps."""
-    failures: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """As in facts of pages."""
 
     @classmethod
     def begin(cls, methods: Sequence[Method], budgets: tuple[float, ...], evaluate: Evaluator) -> Tally:
@@ -86,26 +109,24 @@ class Tally:
             evaluate,
             np.full((1 + cells, len(evaluate.judged.rows)), np.nan, np.float32),
             RankCounts.none(evaluate.judged, 1 + cells, TOP),
-            np.zeros((cells, pages), np.int32),
+            KeptVectors(cells, pages),
             np.zeros(pages, np.int32),
             np.zeros(cells, np.int64),
             np.zeros(len(methods)),
         )
 
     def add(self, facts: PageFacts) -> None:
-        self.vectors[:, facts.pages] = facts.vectors
+        self.vectors.put(facts.pages, facts.vectors)
         self.full_vectors[facts.pages] = facts.full_vectors
         self.bits += facts.bits
         self.seconds += facts.seconds
         self.prompt_vectors += facts.prompt_vectors
-        self.failures = {**facts.failures, **self.failures}
+        self.failed = _earliest([self.failed, facts.failures])
 
-    def count(self, scored: Sequence[PageScores], pages: Sequence[int]) -> RankCounts:
-        """The counts of some pages."""
-        counts = RankCounts.none(self.evaluate.judged, len(self.known), TOP)
-        columns = np.stack([page.scores for page in scored])
-        counts.count(self.evaluate.judged, self.known, columns, np.array(pages))
-        return counts
+    @property
+    def failures(self) -> dict[str, str]:
+        """The methods that failed, in their order, and why."""
+        return {method.text: self.failed[method.text][1] for method in self.methods if method.text in self.failed}
 
     @property
     def milliseconds(self) -> dict[str, float]:
@@ -138,30 +159,51 @@ class Tally:
         return self.evaluate.by_id[self.counts.best[cells]]
 
 
-def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], None]) -> Tally:
+@dataclass(frozen=True)
+class Counting:
+    """Of scores only counts and facts are kept: what a worker does with pages that it scored, and all it needs."""
+
+    judged: JudgedPairs
+    known: np.ndarray
+    """As in a tally."""
+
+    def __call__(self, lots: Lots) -> tuple[RankCounts, PageFacts]:
+        counts, facts = RankCounts.none(self.judged, len(self.known), TOP), []
+        for pages, scored in lots:
+            self.count(counts, scored, pages)
+            facts.append(PageFacts.of(pages, scored))
+        return counts, PageFacts.together(facts)
+
+    def count(self, counts: RankCounts, scored: Sequence[PageScores], pages: Sequence[int]) -> None:
+        counts.count(self.judged, self.known, np.stack([page.scores for page in scored]), np.array(pages))
+
+
+def tally(
+    job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], None], engine: Engine = PROCESSES
+) -> Tally:
     """Prune, score and count all pages of a store."""
     found = Tally.begin(job.methods, job.budgets, evaluate)
-    together = AT_THE_END if job.queries.on_gpu else TOGETHER  # what workers send from process to process is held
+    on_gpu = job.queries.on_gpu  # what workers send from process to process is held
+    together, block = (AT_THE_END, AT_THE_END) if on_gpu else (TOGETHER, BLOCK)
     judged = np.unique(evaluate.judged.pages[evaluate.judged.pages >= 0]).tolist()
     hold = len(judged) * len(found.known) * len(job.queries) * 4 <= HELD
     held: list[PageScores] = []
-    with spread_scores(job, portions(judged, together), workers) as results:
+    with spread_scores(job, portions(judged, together), workers, engine=engine) as results:
         for page, scored in zip(judged, itertools.chain.from_iterable(results), strict=True):
             evaluate.judged.scores(scored.scores, page, found.known)
             if hold:
                 held.append(scored)
                 advance(1)
+    count = Counting(evaluate.judged, found.known)
     for portion in portions(range(len(held))):
         pages, columns = [judged[i] for i in portion], [held[i] for i in portion]
-        found.counts.add(found.count(columns, pages))
+        count.count(found.counts, columns, pages)
         found.add(PageFacts.of(pages, columns))
     held.clear()
 
-    def count(pages: Sequence[int], scored: Sequence[PageScores]) -> tuple[RankCounts, PageFacts]:
-        return found.count(scored, pages), PageFacts.of(pages, scored)
-
     rest = np.setdiff1d(np.arange(len(job.store), dtype=np.int32), judged if hold else [], assume_unique=True)
-    with spread_scores(job, portions(rest, together), workers, count, first_here=not judged) as parts:
+    blocks, more = portions(rest, together, block), {"first_here": not judged, "ordered": False}
+    with spread_scores(job, blocks, workers, count, engine=engine, **more) as parts:
         for counts, facts in parts:
             found.counts.add(counts)
             found.add(facts)
@@ -169,14 +211,15 @@ def tally(job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], 
     return found
 
 
-def portions(pages: Any, together: int = TOGETHER) -> list[Any]:
-    """Slices of a sequence of pages.
+def portions(pages: Any, together: int = TOGETHER, block: int = TOGETHER) -> list[Any]:
+    """Slices of a sequence of pages: blocks of lots of so many together, smaller ones towards the end.
 
     A single page first: it is pruned in this process, which a method that ends its process should not take along.
     """
     found, at = [pages[:1]] if len(pages) else [], 1
-    while at < len(pages):
-        size = together if len(pages) - at > together else AT_THE_END
+    while (left := len(pages) - at) > 0:
+        lots = min(block, left // 16) // together
+        size = max(1, lots) * together if left > together else AT_THE_END
         found.append(pages[at : at + size])
         at += size
     return found

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from harness import paper
 from harness.calibration.window import choose_window, mean_retention, pair_retention
 from harness.drawing.figures import bars, layer_bands, legend, looks, panels
-from harness.encode import encode
 from harness.experiments.outcome import Outcome
 from harness.experiments.workbench import Workbench
 from harness.store.reader import Store
@@ -31,7 +30,7 @@ def base_probe(workbench: Workbench) -> Outcome:
     chosen = workbench.pairs()
     stores = {
         OWN: workbench.calibration_store,
-        BASE: encode(probed, workbench.calibration, workbench.stores, progress=workbench.progress),
+        BASE: workbench.store(workbench.calibration, probed),
     }
     curves: dict[str, np.ndarray] = {}
     for source, store in stores.items():

@@ -19,7 +19,8 @@ from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw, gold_pairs
-from harness.encode import encode
+from harness.encode_on import encode_on
+from harness.engine.engine import PROCESSES, Engine
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import RunPaths, evaluate, run_name
 from harness.evaluation.made_by import codes_of, measuring
@@ -79,6 +80,7 @@ class Workbench:
     workers: int
     progress: Progress
     say: Callable[[str], None] = lambda text: None
+    engine: Engine = PROCESSES
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -132,8 +134,10 @@ class Workbench:
         """The stores of the benchmark's data sets."""
         return {data_set.name: self.store(data_set) for data_set in self.benchmark.data_sets}
 
-    def store(self, data_set: DataSet) -> Store:
-        return encode(self.backbone, data_set, self.stores, progress=self.progress, say=self.say)
+    def store(self, data_set: DataSet, backbone: Backbone | None = None) -> Store:
+        """Of the workbench's backbone, or of another."""
+        chosen = backbone or self.backbone
+        return encode_on(self.engine, chosen, data_set, self.stores, progress=self.progress, say=self.say)
 
     @cached_property
     def calibration(self) -> DataSet:
@@ -188,7 +192,7 @@ class Workbench:
             dtype=s.dtype,
             max_visual_tokens=s.max_visual_tokens,
         )
-        places = RunPaths(self.stores, self.folder / "runs" / run_name(config), self.workers)
+        places = RunPaths(self.stores, self.folder / "runs" / run_name(config), self.workers, self.engine)
         found = evaluate(config, places, self.progress, self.say)
         for method, reason in found.failures.items():
             self.say(f"left out: {method}: {reason}")

@@ -26,7 +26,7 @@ def table_rows(rows: Sequence[dict]) -> list[dict[str, Any]]:
             *(row["score_retention"], 100 * row["realised"], row["bytes_per_page"] / 1000),
             *(row.get("prune_ms_per_page"), row.get("drift", False)),
         )
-        found = dict(zip(COLUMNS, values, strict=True)) | {"pruner": row["pruner"], CODEC: _stored_as(row)}
+        found = dict(zip(COLUMNS, values, strict=True)) | {"pruner": row["pruner"], CODEC: stored_as(row)}
         if "own_threshold" in row:
             gap = row["minus_partner"] or (None, None, None)
             found |= dict(zip(PARTNER, (row["partner_of"], *gap), strict=True))
@@ -34,7 +34,7 @@ def table_rows(rows: Sequence[dict]) -> list[dict[str, Any]]:
     return shown
 
 
-def _stored_as(row: dict) -> str:
+def stored_as(row: dict) -> str:
     """The codec; a quantised method stores vectors in a form of its own."""
     return "own" if row["output"] == "quantised" else row["codec"]
 

@@ -12,6 +12,7 @@ from harness.evaluation.config import Config, read_config
 from harness.evaluation.run_folder import RunFolder
 from harness.submissions.benchmark import BenchmarkRecord, read_tables
 from harness.submissions.checks import TRACKS
+from harness.submissions.names import slug
 from harness.submissions.schema import (
     BackboneFacts,
     BenchmarkFacts,
@@ -19,11 +20,11 @@ from harness.submissions.schema import (
     DataSetFacts,
     Environment,
     MethodFacts,
+    Settings,
     Track,
 )
 from pruners.core.errors import PruneBoardError
 
-MOST_NAME = 120
 WINDOW = ("window", "source", "curve", "median", "boundary", "empty_suffix", "pairs", "gamma", "rho")
 """What a submission says of a window; the curve is drawn on the backbone's page."""
 
@@ -86,15 +87,7 @@ def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
     )
 
 
-def slug(text: str) -> str:
-    """A name that can be a folder; one that had to change ends with a hash, so that no two texts share a folder."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-=") else "_" for c in text).strip("_.-=")
-    if plain == text and len(text) <= MOST_NAME:
-        return text
-    return f"{plain[: MOST_NAME - 9] or 'unnamed'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
+def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: bool = True) -> MethodFacts:
     """A method with its parameters and what it learned."""
     facts, codec = run.methods[text], codec_facts(run, text)
     declared = Track.diagnostic if facts["diagnostic"] else Track.quantised if codec else TRACKS[facts["output"]]
@@ -117,6 +110,8 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
         snapped=facts["budget"] == "snapped",
         version=_version(facts),
         file_hash=facts["file_hash"],
+        source=facts.get("texts", {}) if with_source else {},
+        source_hash=facts.get("source_hash"),
         code=code_of(facts["made_by"]),
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
@@ -170,6 +165,21 @@ def backbone_facts(run: FinishedRun, name: str | None) -> BackboneFacts:
         profile=card.get("profile", "visual"),
         layers=card["layers"] or None,
         dim=card["dim"],
+    )
+
+
+def settings_facts(run: FinishedRun) -> Settings:
+    """The run's choices that change a number; of a folder its name is enough."""
+    config = run.config
+    return Settings(
+        seed=config.seed,
+        calibration=None if config.calibration is None else Path(config.calibration).name,
+        calibration_pages=config.calibration_pages,
+        window=None if config.window is None else Path(config.window).name,
+        window_pairs=config.window_pairs,
+        trials=config.trials,
+        dtype=config.dtype,
+        max_visual_tokens=config.max_visual_tokens,
     )
 
 

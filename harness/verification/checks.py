@@ -12,7 +12,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from harness.backbones.base import EngineBackbone
-from harness.backbones.contract import Backbone
+from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.probe import ATTENTION_SIGNALS
 from harness.store.encoded_page import EncodedPage
 from harness.verification.eager import eager_signals
@@ -44,7 +44,7 @@ class Subject:
 
     def __init__(self, backbone: Backbone) -> None:
         self.backbone = backbone
-        self.pages = test_pages()
+        self.pages: list[Any] = test_pages() if backbone.card.kind != TEXT_TOKENS else [" ".join(QUERIES), QUERIES[0]]
         self.tolerance = EXACT if backbone.card.dtype == "float32" else HALF
 
     @cached_property

@@ -10,26 +10,35 @@ const column = Object.fromEntries(keys.map((key, i) => [key, i]));
 const bodies = Object.fromEntries([...table.tBodies].map((body) => [body.dataset.budget, body]));
 const tools = document.getElementById("tools"); // empty: it is of no use without this script
 tools.innerHTML = `<fieldset class="budgets"><legend>Budget</legend></fieldset>
+<fieldset class="budgets" id="codecs" hidden><legend>Codec</legend></fieldset>
 <label class="find">Filter <input type="search" id="find" autocomplete="off" placeholder="method, track, status"></label>
 <details class="menu"><summary>Facets</summary><div id="facets"></div></details>
 <details class="menu"><summary>Columns</summary><div id="choose"></div></details>
 <span class="get"><button type="button" id="csv">CSV</button><button type="button" id="json">JSON</button><button type="button" id="latex">LaTeX</button><a id="permalink" href="#">Link to this view</a></span>`;
-const radios = Object.entries(bodies).map(([value, body]) => {
-  const radio = Object.assign(document.createElement("input"), { type: "radio", name: "budget", value });
-  const name = Object.assign(document.createElement("span"), { textContent: body.rows[0].textContent.trim().replace("Budget ", "").replace(/:.*/s, "") });
+function radio(name, value, shown, place) {
+  const button = Object.assign(document.createElement("input"), { type: "radio", name, value });
   const label = document.createElement("label");
-  label.append(radio, name);
-  tools.firstChild.append(label);
-  return radio;
-});
+  label.append(button, Object.assign(document.createElement("span"), { textContent: shown }));
+  place.append(label);
+  return button;
+}
+const budgetName = (body) => body.rows[0].textContent.trim().replace("Budget ", "").replace(/:.*/s, "");
+const radios = Object.entries(bodies).map(([value, body]) => radio("budget", value, budgetName(body), tools.firstChild));
+// A board with several codecs shows one at a time, so that a method has one row; "all" shows every one.
+const ALL = "all";
+const codecs = table.dataset.codecs ? [...table.dataset.codecs.split(" / "), ALL] : [];
+const codecChoice = document.getElementById("codecs");
+const stored = codecs.map((value) => radio("codec", value, value, codecChoice));
+codecChoice.hidden = !codecs.length;
 const defaults = {
   budget: tools.dataset.budget,
+  codec: codecs[0] ?? ALL,
   sort: "retention",
   down: true,
   find: "",
   all: false,
   facets: {}, // key -> the values shown; a missing key shows all
-  // COLUMNS: from columns.js, written by `columns.py`. A phone has room for the figure and the size
+  // COLUMNS: written before this file by `site.py`, from `columns.py`. A phone has room for the figure and the size
   columns: keys.filter((key) => (matchMedia("(max-width: 700px)").matches ? COLUMNS[key].phone : !COLUMNS[key].extra)),
 };
 const ROOM = 150; // rows laid out at first: a thousand take a browser a third of a second, at every sort
@@ -68,7 +77,7 @@ async function loadAll(budget) {
   draw();
 }
 function asksForAll() {
-  return state.all || filtered() || state.sort !== defaults.sort || !state.down;
+  return state.all || filtered() || state.codec !== defaults.codec || state.sort !== defaults.sort || !state.down;
 }
 const filtered = () => Boolean(state.find || Object.keys(state.facets).length);
 const isText = (i) => heads[i].className !== "";
@@ -79,11 +88,19 @@ function number(text) {
 
 // ---- what is shown --------------------------------------------------------------------------------------------------
 
+// Where nothing is pruned there is a row a codec, and no float16: then all are shown.
+function storedSo(entry) {
+  const own = state.codec === codecs[0] ? "own" : null; // a form of a method's own stands with float16
+  const same = (one) => [state.codec, own].includes(one.text[column.codec]);
+  return state.codec === ALL || same(entry) || !rowsOf(state.budget).some(same);
+}
 function matches(entry) {
   const words = state.find.toLowerCase().split(/\s+/).filter(Boolean);
   return words.every((word) => entry.words.includes(word))
     && FACETS.every((key) => !state.facets[key] || state.facets[key].includes(entry.text[column[key]]));
 }
+
+const passing = (rows) => rows.filter((entry) => matches(entry) && storedSo(entry));
 
 function ordered(rows) {
   const i = column[state.sort];
@@ -97,7 +114,7 @@ function ordered(rows) {
 }
 
 function shownRows(rows = ordered(rowsOf(state.budget))) {
-  const found = rows.filter(matches);
+  const found = passing(rows);
   return state.all ? found : found.slice(0, ROOM);
 }
 function shownColumns() { return keys.filter((key) => state.columns.includes(key)); }
@@ -111,7 +128,7 @@ function draw() {
   for (const body of document.querySelectorAll("#heat tbody")) body.hidden = body.dataset.budget !== state.budget;
   const rows = ordered(rowsOf(state.budget));
   const total = whole.has(state.budget) ? rows.length : Number(bodies[state.budget].dataset.rows);
-  const found = filtered() ? rows.filter(matches).length : total;
+  const found = filtered() || state.codec !== ALL ? passing(rows).length : total;
   const visible = new Set(shownRows(rows));
   for (const entry of rows) entry.row.hidden = !visible.has(entry);
   bodies[state.budget].append(...rows.map((entry) => entry.row));
@@ -139,7 +156,8 @@ function followBoard(rows) {
   const heat = document.querySelector("#heat tbody:not([hidden])");
   const places = new Map(rows.map((entry, place) => [entry.text[column.method], place]));
   const lines = [...heat.querySelectorAll("tr:not(.head)")];
-  for (const row of lines) row.hidden = names && !names.has(methodOf(row));
+  const shown = filtered() || state.codec !== ALL ? new Set(passing(rows).map((entry) => entry.text[column.method])) : null;
+  for (const row of lines) row.hidden = shown !== null && !shown.has(methodOf(row));
   heat.append(...lines.sort((a, b) => (places.get(methodOf(a)) ?? Infinity) - (places.get(methodOf(b)) ?? Infinity)));
 }
 
@@ -149,6 +167,7 @@ function address() {
   const parts = new URLSearchParams();
   if (state.budget !== defaults.budget) parts.set("budget", state.budget);
   if (state.sort !== defaults.sort || state.down !== defaults.down) parts.set("sort", (state.down ? "-" : "") + state.sort);
+  if (state.codec !== defaults.codec) parts.set("codec", state.codec);
   if (state.find) parts.set("find", state.find);
   if (state.all) parts.set("all", "1");
   for (const key of FACETS) if (state.facets[key]) parts.set(key, state.facets[key].join("|"));
@@ -160,6 +179,7 @@ function readAddress() {
   const parts = new URLSearchParams(location.hash.slice(1));
   state = structuredClone(defaults);
   if (parts.get("budget") in bodies) state.budget = parts.get("budget");
+  if (codecs.includes(parts.get("codec"))) state.codec = parts.get("codec");
   const sort = parts.get("sort") ?? "";
   if (sort.replace(/^-/, "") in column) { state.sort = sort.replace(/^-/, ""); state.down = sort.startsWith("-"); }
   state.find = parts.get("find") ?? "";
@@ -227,6 +247,7 @@ function checkbox(name, value, label, checked) {
 
 function drawControls() {
   for (const radio of radios) radio.checked = radio.value === state.budget;
+  for (const radio of stored) radio.checked = radio.value === state.codec;
   document.getElementById("find").value = state.find;
   document.getElementById("facets").replaceChildren(...FACETS.map((key) => {
     const values = [...new Set(Object.keys(bodies).flatMap((b) => rowsOf(b).map((entry) => entry.text[column[key]])))].sort();
@@ -258,6 +279,7 @@ function start() {
   tools.addEventListener("submit", (event) => event.preventDefault());
   tools.addEventListener("change", ({ target }) => {
     if (target.name === "budget") update({ budget: target.value });
+    if (target.name === "codec") update({ codec: target.value });
     if (target.name === "column") {
       const chosen = [...tools.querySelectorAll("input[name=column]:checked")].map((box) => box.value);
       update({ columns: keys.filter((key) => key === "method" || chosen.includes(key)) });

@@ -259,8 +259,8 @@ _written_out: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
 def address(cls: type) -> type | InFile:
     """How another process finds a class: by itself, as pickle does, or by the file that declares it."""
-    module = sys.modules[cls.__module__]
-    if FINGERPRINT not in vars(module):
+    module = sys.modules.get(cls.__module__)
+    if module is None or FINGERPRINT not in vars(module):
         return cls
     return InFile(Path(str(module.__file__)), vars(module)[FINGERPRINT], cls.__qualname__, vars(module)[TEXTS])
 

@@ -88,7 +88,7 @@ def answer(visitor: Visitor) -> Locator:
 
 def test_find_the_best_training_free_method_for_colqwen2_at_10_percent(visitor: Visitor, answers: Path) -> None:
     said = answer(visitor).locator("p").first
-    expect(said).to_contain_text("At 10 % of the vectors")
+    expect(said).to_contain_text("In 10 % of the bytes")
     assert said.get_by_role("link").inner_text() == best(answers)["method"] == "kmeans"
     low, high = best(answers)["interval"]
     expect(said).to_contain_text(f"keeps {int(low)}–{-int(-high // 1)} % of ColQwen2’s NDCG@5")

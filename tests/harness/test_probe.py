@@ -17,7 +17,7 @@ from harness.verification import eager
 from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
-BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert"]
+BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert", "colqwen-omni"]
 TOLERANCE = 2e-5
 SIZES = [(200, 260), (300, 150), (120, 120)]
 
@@ -76,6 +76,18 @@ def test_row_block_path_equals_eager_attention(tiny_backbone, eager_signals, mon
     monkeypatch.setattr(attention_sums, "BLOCK_BYTES", 3000)  # several blocks even for these short sequences
     backbone = tiny_backbone(name)
     inputs = backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)])
+    got, _ = captured_signals(backbone, inputs)
+    assert worst_difference(got, eager_signals(backbone, inputs)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_all_pages_at_once_as_on_a_gpu_equal_eager_attention(tiny_backbone, eager_signals, monkeypatch, name, side):
+    monkeypatch.setattr(Recorder, "all_at_once", True)
+    monkeypatch.setattr(attention_sums, "BATCH_BLOCK_BYTES", 100_000)  # several blocks of rows
+    monkeypatch.setattr(probe, "page_signals", None)  # nothing is done page by page
+    backbone = tiny_backbone(name)
+    inputs = padded(backbone.page_inputs([page_image(size, seed) for seed, size in enumerate(SIZES)]), side)
     got, _ = captured_signals(backbone, inputs)
     assert worst_difference(got, eager_signals(backbone, inputs)) <= TOLERANCE
 

@@ -118,6 +118,16 @@ def measured(name: str, quality: float, seed: int, *, queries: int = 30, **chang
     return record, frame
 
 
+def stored(name: str, codec: str, quality: float, seed: int, part: float, **more: Any) -> tuple[dict, pd.DataFrame]:
+    """A measured submission whose vectors a codec stores, in `part` of the float16 bytes."""
+    facts = {"expression": codec, "bytes_per_vector": round(256 * part)}
+    text = {"method__expression": f"{name} | {codec}", "method__track": "quantised", "codec": facts}
+    record, frame = measured(f"{name}--{codec}", quality, seed, **text, **more)
+    for cell in record["cells"]:
+        cell["bytes_per_page"] *= part if cell["budget"] < 1 else 1
+    return record, frame
+
+
 def nano_submissions(queries: int = 30, most: int = 99) -> list[tuple[dict, pd.DataFrame]]:
     """Built-in methods with made-up figures, best and worst far apart."""
     names = sorted(e.name for e in catalogue().values() if e.name not in ("adaptive", "merge"))

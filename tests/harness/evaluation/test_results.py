@@ -190,11 +190,11 @@ def test_facts_of_pages_become_those_of_methods() -> None:
         )
     found.add(PageFacts.of([2, 0], [pages[2], pages[0]]))
     found.add(PageFacts.of([1], [pages[1]]))
-    assert found.failures == {"eos": "page 2"}, "the first reason stays"
+    assert found.failures == {"eos": "page 1"}, "of the first page, whoever came first"
     assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2)}
     assert found.prompt_vectors == 3
     assert found.full_vectors.tolist() == [4, 5, 6]
     for text, cells in (("random", [[0, 1], [2, 3]]), ("eos", [[4, 5]])):
         assert (found.cells(method(text)) - 1).tolist() == cells
-    assert found.vectors.tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
+    assert found.vectors.of(np.arange(6)).tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
     assert found.bits.tolist() == [32 * (30 * cell + 3) for cell in range(6)]

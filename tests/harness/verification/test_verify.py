@@ -23,10 +23,11 @@ from harness.verification import report
 from harness.verification.verify import verify
 from tests.harness import tiny_adapters
 from tests.harness.benchmark_folder import write_benchmark
+from tests.harness.tiny_encoders import bert_config, save_encoder
 
 CPU = Options(device="cpu")
 FAMILIES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4", "colqwen3", "colqwen3.5", "colgemma3"]
-FAMILIES += ["colmodernvbert", "nano"]
+FAMILIES += ["colmodernvbert", "colqwen-omni", "nano"]
 NO_DATA = {"published figure", "revision"}
 OPEN = {
     "jina-v4": {"vectors of the library", "query tokens of MTEB", "page tokens of MTEB"},
@@ -67,6 +68,16 @@ def test_every_family_passes_without_data_and_says_what_it_could_not_do(verified
     detail = {check.name: check.detail for check in found.checks}["published figure"]
     task = "Vidore3HrRetrieval" if name in ("colmodernvbert", "colqwen3") else "VidoreTabfquadRetrieval"
     assert f"{task} cannot be loaded" in detail
+
+
+def test_an_encoder_of_texts_is_given_texts(verified, tmp_path):
+    found = verified(f"minilm={save_encoder(bert_config(), tmp_path / 'encoder')}")
+    assert not found.failed, found.text()
+    assert {name for name, verdict in verdicts(found).items() if verdict == report.PASSED} == {
+        "every tensor",
+        "page alone and in a batch",
+        "query alone and in a batch",
+    }
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -229,12 +240,15 @@ def test_the_command_prints_a_report_and_keeps_it(offline, monkeypatch, tmp_path
     assert kept.text() == ran.stdout.removesuffix("\n")
     listed = CliRunner().invoke(cli.app, ["list", "backbones", "--json"])
     (nano,) = [row for row in json.loads(listed.stdout) if row["name"] == "nano"]
+    assert nano["verified"].startswith("here: ")
     assert "checks on cpu (float32)" in nano["verified"]
 
 
 def test_every_listed_backbone_names_the_figure_that_verifies_it_or_has_none():
-    """Only these have no figure at MTEB: no visual retriever, shipped here, not listed there, or any model at all."""
-    none = {"nano", "minilm", "colgemma3", "mteb", "st", "store"}
+    """Only these have no figure at MTEB: no visual retriever, shipped here, not listed there or without a published
+    result, or any model at all.
+    """
+    none = {"nano", "minilm", "colgemma3", "colqwen-omni", "mteb", "st", "store"}
     for name in registry.catalogue():
         tasks = table.published(name)
         assert bool(tasks) == (name not in none), name

@@ -1,0 +1,172 @@
+"""A Ray cluster of two nodes with a core each: the same bytes as processes, whoever dies, and bad luck has a name."""
+
+import hashlib
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.api import encode, evaluate
+from harness.engine.engine import open_engine
+from pruners import PruneBoardError
+from tests.harness.evaluation.toy import BACKBONE, CRASHING, write_backbone, write_data_set
+
+ray = pytest.importorskip("ray", reason="Ray is not installed")
+pytestmark = pytest.mark.slow
+
+METHODS = ["random", "sap", "docpruner", "kmeans"]
+TIMES = {"timings.json", "log.txt", "environment.json", "checksums.txt"}
+NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20, "include_dashboard": False}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator:
+    from ray.cluster_utils import Cluster
+
+    import harness.engine.ray  # noqa: F401 (what it asks of Ray is read when nodes start)
+
+    made = Cluster(initialize_head=True, head_node_args=NODE)
+    made.second = made.add_node(**NODE)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    folder = tmp_path_factory.mktemp("toy")
+    write_data_set(folder / "pages" / "plain", range(120), queries=30)
+    write_data_set(folder / "calibration", range(130, 170), queries=40)
+    (folder / "crashing.py").write_text(CRASHING.replace("page-37", "page-7"))
+    return {"backbone": str(write_backbone(folder)), "benchmark": str(folder / "pages"), "folder": folder}
+
+
+def on(cluster) -> dict:
+    return {"engine": "ray", "ray_address": cluster.address}
+
+
+def measure(toy: dict, out: Path, **more) -> dict[str, str]:
+    """Evaluate and give back every file, of the stores too, but those that hold times."""
+    crashing = str(toy["folder"] / "crashing.py")
+    asked = {
+        "backbone": toy["backbone"],
+        "benchmark": toy["benchmark"],
+        "calibration": str(toy["folder"] / "calibration"),
+    }
+    found = evaluate([*METHODS, crashing], **asked, store=out / "stores", out=out / "run", **more)
+    assert list(found.failures) == ["crashing"]
+    files = sorted(
+        path for path in out.rglob("*") if path.is_file() and path.name not in TIMES and path.suffix != ".lock"
+    )
+    return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_encoding_and_evaluating_give_the_bytes_of_one_process_also_when_a_node_is_killed(
+    cluster, toy: dict, tmp_path: Path
+) -> None:
+    expected = measure(toy, tmp_path / "here", workers=1)
+    assert measure(toy, tmp_path / "ray", **on(cluster)) == expected
+
+    def kill() -> None:
+        time.sleep(random.Random(5).uniform(1, 4))
+        cluster.remove_node(cluster.second, allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    assert measure(toy, tmp_path / "killed", **on(cluster)) == expected
+    killer.join()
+    cluster.second = cluster.add_node(**NODE)
+
+
+def test_results_come_in_order_or_as_they_come_and_errors_name_the_node(cluster) -> None:
+    with open_engine("ray", ray_address=cluster.address) as (engine, workers):
+        assert workers == 2
+        with engine.spread(lambda i: i * i, range(30), workers) as results:
+            assert list(results) == [i * i for i in range(30)]
+        with engine.spread(lambda i: i * i, range(30), workers, ordered=False) as results:
+            assert sorted(results) == [i * i for i in range(30)]
+
+        def refuse(i: int) -> int:
+            raise PruneBoardError("not this one")
+
+        with (
+            pytest.raises(PruneBoardError, match=r"on node .*: not this one"),
+            engine.spread(refuse, range(3), 1) as results,
+        ):
+            list(results)
+
+        with pytest.raises(ZeroDivisionError), engine.spread(lambda i: 1 // i, range(3), 1) as results:
+            list(results)
+
+
+FULL_DISK = """
+    def encode_pages(self, images):
+        import resource, pathlib
+        if images[0].getpixel((0, 0))[0] >= 96 and pathlib.Path(FLAG).exists():  # in the last shard
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+"""
+NO_MEMORY = """
+    def encode_pages(self, images):
+        import pathlib
+        if len(images) > 1 or (pathlib.Path(FLAG).exists() and images[0].getpixel((0, 0))[0] == 100):
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+"""
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (FULL_DISK, r"on node .*: no room for pages-00003"),
+        (NO_MEMORY, r"on node .*: page 'page-100' alone does not"),
+    ],
+    ids=["the disk is full", "a GPU has no memory left"],
+)
+def test_bad_luck_of_a_worker_is_named_and_the_same_command_goes_on(
+    cluster, toy: dict, tmp_path: Path, trouble: str, said: str
+) -> None:
+    flag = tmp_path / "trouble"
+    file = tmp_path / "unlucky.py"
+    head = "    def encode_pages(self, images):\n"
+    file.write_text(BACKBONE.replace(head, trouble.replace("FLAG", repr(str(flag))).lstrip("\n")))
+    flag.touch()
+    asked = {"backbone": str(file), "benchmark": toy["benchmark"], "store": tmp_path / "stores"}
+    with pytest.raises(PruneBoardError, match=said):
+        encode(**asked, **on(cluster))
+    (folder,) = (tmp_path / "stores").iterdir()
+    assert not [path for path in folder.iterdir() if path.suffix == ".tmp"], "nothing half"
+    flag.unlink()
+    (store,) = encode(**asked, **on(cluster)).values()
+    (alone,) = encode(**{**asked, "store": tmp_path / "alone"}).values()
+    for path in sorted(alone.folder.iterdir()):
+        assert path.read_bytes() == (store.folder / path.name).read_bytes(), path.name
+
+
+def test_a_node_with_another_version_of_the_project_is_named(cluster, tmp_path: Path, monkeypatch) -> None:
+    """What the driver has is changed, which the nodes have not."""
+    from harness.engine import ray as module
+    from harness.engine.sameness import whereabouts
+
+    monkeypatch.setattr(module, "whereabouts", lambda: {**whereabouts(), "PruneBoard": "0.0, code 0"})
+    with open_engine("ray", ray_address=cluster.address) as (engine, workers):
+        with (
+            pytest.raises(PruneBoardError, match=r"on node .*: it has PruneBoard .* instead of 0\.0, code 0"),
+            engine.spread(lambda i: i, range(3), workers) as results,
+        ):
+            list(results)
+        with pytest.raises(PruneBoardError, match=r"on node .*: it has PruneBoard"):
+            list(engine.stations(lambda: os.getpid, [1, 2], "cpu"))
+
+
+def test_a_method_that_ends_its_process_is_tried_again_and_then_named(cluster, monkeypatch) -> None:
+    from harness.engine import ray as module
+
+    monkeypatch.setattr(module, "RETRIES", 1)
+    with (
+        open_engine("ray", ray_address=cluster.address) as (engine, _),
+        pytest.raises(PruneBoardError, match=r"could not be done 2 times.*ended its process"),
+        engine.spread(lambda i: os._exit(1), range(1), 1) as results,
+    ):
+        list(results)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from .apply import calibrate, prune
-from .contract import Diagnostic, Merged, Pruner, Subset, unit
+from .contract import Merged, Pruner, Subset, unit
 from .errors import PrunerError
 from .page import SIGNALS, Page
 
@@ -87,7 +87,7 @@ def check_contract(pruner: Pruner, own_signals: Collection[str] = ()) -> list[Pr
     pruner = calibrate(pruner, [usual, pages["dense"]], BUDGETS)
     proofs = []
     for kind, page in pages.items():
-        queries = [usual.vectors[:5]] if isinstance(pruner, Diagnostic) else None
+        queries = [usual.vectors[:5]] if pruner.declaration.diagnostic else None
         together = prune(pruner, page, BUDGETS, queries=queries)
         where = f"pruner {str(pruner)!r}, page {page.id!r}"
         for i, budget in enumerate(BUDGETS):

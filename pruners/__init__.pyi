@@ -42,6 +42,7 @@ from .core.text_form import learned as learned
 from .coverage import kcenter as kcenter
 from .eos import docpruner as docpruner
 from .eos import eos as eos
+from .fair_ward import fair_ward as fair_ward
 from .kmeans import kmeans as kmeans
 from .leverage import pca_leverage as pca_leverage
 from .linkage import agglomerative as agglomerative

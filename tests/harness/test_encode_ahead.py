@@ -26,7 +26,7 @@ from tests.harness.benchmark_folder import SIZES, write_benchmark
 from tests.harness.page_images import page_image
 
 FAMILIES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4", "colqwen3", "colqwen3.5", "colgemma3"]
-FAMILIES += ["colmodernvbert"]
+FAMILIES += ["colmodernvbert", "colqwen-omni"]
 
 
 def shards(store):
@@ -171,7 +171,7 @@ def test_whoever_stops_early_leaves_no_process_behind():
 
 
 def test_a_process_that_dies_is_said():
-    with pytest.raises(PruneBoardError, match=r"died without a word.*--workers 1"):
+    with pytest.raises(PruneBoardError, match=r"died without a word.*smaller --batch-size"):
         list(encoded_ahead(Numbers(deadly=7), read, [[n] for n in range(20)], 2))
 
 

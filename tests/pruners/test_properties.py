@@ -15,7 +15,7 @@ NEED_A_PART = {"adaptive": "adaptive(eos)", "merge": "merge(sap)"}
 NAMES = [NEED_A_PART.get(name, name) for name in catalogue()]
 QUADRATIC = {
     *("adamerge", "agglomerative", "attn_fps", "docmerger", "dominance", "kcenter", "kmeans", "mmr", "token_pooling"),
-    *("tome", "voronoi", "ward"),
+    *("fair_ward", "tome", "voronoi", "ward"),
 }
 DIM = 16
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from harness.commands import (
     listing,
     new_pruner,
     pin,
+    reproduce,
     show,
     submit,
     validate,
@@ -31,6 +33,9 @@ from harness.commands import (
 from harness.console import people
 from harness.files import in_words
 from pruners.core.errors import PruneBoardError
+
+INTERRUPTED = 130
+"""The exit status of whoever was stopped by Ctrl-C, as shells count."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,6 +56,7 @@ app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
 app.command()(pin.pin)
+app.command()(reproduce.reproduce)
 app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")
@@ -74,6 +80,9 @@ def options(
 
 def run() -> int:
     """Run the command that the arguments name; the exit status."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal of another alphabet, or a name that is no text: say it anyhow
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except (PruneBoardError, OSError) as error:
@@ -81,13 +90,19 @@ def run() -> int:
         people.print(f"[bold red]error[/]: {escape(told)}", soft_wrap=True)
         return 2
     except KeyboardInterrupt:
-        people.print("interrupted; what was finished is kept, and the same command goes on with it")
-        return 130
+        return _interrupted()
     except SystemExit as end:
+        if end.code == INTERRUPTED:  # by typer, which says nothing
+            return _interrupted()
         if not isinstance(end.code, int | None):
             raise
         return end.code or 0
     return 0
+
+
+def _interrupted() -> int:
+    people.print("interrupted; what was finished is kept, and the same command goes on with it")
+    return INTERRUPTED
 
 
 def main() -> None:

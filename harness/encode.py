@@ -33,6 +33,9 @@ from harness.store.sidecar import read_manifest
 from harness.store.writer import SHARD_PAGES, StoreWriter
 from pruners.core.errors import PruneBoardError
 
+MOST_QUERY = 20_000
+"""Characters of a query."""
+
 
 def identity_of(backbone: Backbone, benchmark: DataSet) -> dict[str, Any]:
     """All that determines a store. A checkpoint counts by its revision (a commit or a hash), not by where it lies; so
@@ -86,6 +89,7 @@ def encode_part(
     pages ready for one on a GPU. `say` is told if other code or libraries encoded the same pages before, and so it must
     be done again.
     """
+    _check_queries(benchmark)
     if isinstance(backbone, StoreBackbone):
         folder = store_folder(root, backbone, benchmark)
         return select(backbone.store, folder, identity_of(backbone, benchmark), benchmark, part, progress)
@@ -262,6 +266,16 @@ def _check_damage(writer: StoreWriter, repair: bool) -> None:
         )
     if damaged:
         writer.forget(damaged)
+
+
+def _check_queries(benchmark: DataSet) -> None:
+    """Attention grows with the square of a text: a document among the queries would take all memory."""
+    for query, text in benchmark.queries.items():
+        if len(text) > MOST_QUERY:
+            raise BenchmarkError(
+                f"{benchmark.name}: the query {query[:60]!r} has {len(text):,} characters, at most {MOST_QUERY:,} are "
+                "read; is it a document? Leave it out, or cut it"
+            )
 
 
 def _check_batch_size(writer: StoreWriter, given: int | None) -> None:

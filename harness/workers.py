@@ -13,6 +13,7 @@ import ctypes
 import gc
 import itertools
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,8 @@ from pruners.core.errors import PruneBoardError
 T = TypeVar("T")
 R = TypeVar("R")
 
+MOST = 256
+"""Workers; more than that, and more than there are cores, is a slip."""
 AHEAD = 6
 """Items a worker may be ahead of those whose results were taken."""
 
@@ -44,6 +47,9 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
     little ahead of whoever takes the results, and no further: what waits is held in memory.
     """
     global _work
+    most = max(MOST, os.cpu_count() or 1)
+    if not 0 <= workers <= most:  # 0: nothing to spread
+        raise PruneBoardError(f"{workers} worker processes: choose 1 to {most}; one a core is the default")
     outer = _work
     try:
         with one_thread():
@@ -101,6 +107,7 @@ def start_worker() -> None:
     """What every forked process does first."""
     global _in_worker
     _in_worker = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it is interrupted too, and ends it
     gc.freeze()  # what was inherited is no garbage here, and to look it through would copy its memory
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)

@@ -124,6 +124,8 @@ def resample(entries: Sequence[MeasuredScores | None], names: Sequence[str], mos
 
 
 def _side_by_side(runs: Sequence[Comparison]) -> Comparison:
+    if len(runs) == 1:  # almost always: replicates are large, and need no copy
+        return runs[0]
     return Comparison(
         np.concatenate([run.ndcg for run in runs]),
         np.concatenate([run.ndcg_replicates for run in runs], axis=1),

@@ -54,7 +54,8 @@ class Batch:
         digest = hashlib.sha256()
         homes = sorted({path.parents[2] for path in self.files})
         for path in [*self.files, *(file for home in homes for file in sorted(home.glob("*.*")))]:
-            digest.update(f"{path}:".encode() + path.read_bytes())
+            plain = path.is_file() and not path.is_symlink()  # a folder, or a link to anything, may bear the name too
+            digest.update(f"{path}:".encode() + (path.read_bytes() if plain else b"no file"))
             table = per_query_path(path)
             digest.update(f"{table.stat().st_size if table.is_file() else -1};".encode())
         return digest.hexdigest()

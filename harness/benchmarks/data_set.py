@@ -100,7 +100,7 @@ class _Corpus:
 
     def _read(self, files: Sequence[Path]) -> None:
         for path in files:
-            file = pq.ParquetFile(path, memory_map=True)
+            file = _opened(path, memory_map=True)
             id_column = _column(file.schema_arrow.names, PAGE_ID, path)
             _column(file.schema_arrow.names, ("image",), path)
             for group in range(file.num_row_groups):
@@ -121,7 +121,7 @@ def decode_page(page: str, encoded: bytes | None) -> Image.Image:
         raise BenchmarkError(f"page {page!r} has no image bytes")
     try:
         return Image.open(io.BytesIO(encoded)).convert("RGB")
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise BenchmarkError(f"the image of page {page!r} cannot be read: {error}") from error
 
 
@@ -131,7 +131,7 @@ def _encoded(value: Any) -> bytes | None:
 
 def _read_page_texts(files: Sequence[Path]) -> tuple[str, ...] | None:
     """The pages' texts in order, or None if a corpus file has no such column."""
-    if not all("text" in pq.read_schema(path).names for path in files):
+    if not all("text" in _opened(path).schema_arrow.names for path in files):
         return None
     return tuple(text or "" for path in files for text in _table(path, ["text"])["text"].to_pylist())
 
@@ -143,6 +143,8 @@ def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str]
     for path, rows in _rows(files):
         for row in rows:
             text = row[_column(row, QUERY_TEXT, path)]
+            if not isinstance(text, str | None):
+                raise BenchmarkError(f"{path}: the text of a query is {str(text)[:40]!r}, which is no text")
             if text is None or not text.strip():
                 dropped += 1
                 continue
@@ -162,8 +164,18 @@ def _read_qrels(files: Sequence[Path], queries: Mapping[str, str]) -> dict[str, 
             for name in ("query-id", "corpus-id", "score"):
                 _column(row, (name,), path)
             if (query := str(row["query-id"])) in queries:
-                qrels.setdefault(query, {})[str(row["corpus-id"])] = int(row["score"])
+                qrels.setdefault(query, {})[str(row["corpus-id"])] = _grade(row["score"], query, path)
     return qrels
+
+
+def _grade(score: Any, query: str, path: Path) -> int:
+    """A whole number, also where it is written as 1.0 or "1"."""
+    try:
+        if (grade := int(score)) == float(score):
+            return grade
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise BenchmarkError(f"{path}: the score {str(score)[:40]!r} of query {query!r} is no whole number")
 
 
 def _rows(files: Sequence[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
@@ -172,8 +184,15 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
 
 def _table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """A file's rows. Not by `read_table`, which loads pandas to do the same."""
-    with pq.ParquetFile(path) as file:
+    with _opened(path) as file:
         return file.read(columns=columns)
+
+
+def _opened(path: Path, **options: Any) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, **options)
+    except (pa.ArrowException, OSError) as error:
+        raise BenchmarkError(f"{path} is no parquet file, or a damaged one: {str(error).splitlines()[0]}") from error
 
 
 def _parquet_files(folder: Path, part: str, split: str) -> list[Path]:

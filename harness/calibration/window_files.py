@@ -17,7 +17,7 @@ import pydantic
 from harness import paper
 from harness.backbones.contract import Backbone, Card
 from harness.backbones.made_with import made_with
-from harness.calibration.window import WindowChoice
+from harness.calibration.window import WindowChoice, choose_window
 from harness.files import write_atomically
 from harness.store.format import store_key
 from pruners import Window
@@ -115,6 +115,11 @@ def read_window(path: Path, backbone: Backbone) -> SavedWindow:
             )
     if (window.stop or 0) > backbone.card.layers or len(saved.curve) != backbone.card.layers:
         raise PruneBoardError(f"{path} is inconsistent: window {window} and a curve of {len(saved.curve)} layers")
+    if str(chosen := choose_window(saved.curve, rho=saved.rho).window) != str(window):
+        raise PruneBoardError(
+            f"{path} says {window}, but its own curve gives {chosen}: it was edited. Calibrate again, or name the "
+            f"layers yourself with --window {window}"
+        )
     return saved
 
 

@@ -33,6 +33,7 @@ def leaderboard(
     """
     import harness
     from harness.progress import bar
+    from harness.submissions.problems import printable
 
     site = harness.leaderboard(
         out := publish_ready or out,
@@ -44,7 +45,8 @@ def leaderboard(
         say=lambda text: people.print(text, soft_wrap=True),
     )
     for problem in site.left_out:
-        people.print(f"[bold]left out[/] {escape(f'{problem.file}: {problem.field}: {problem.what}')}", soft_wrap=True)
+        said = printable(f"{problem.file}: {problem.field}: {problem.what}", 1000)
+        people.print(f"[bold]left out[/] {escape(said)}", soft_wrap=True)
     if as_json:
         print(
             json.dumps(

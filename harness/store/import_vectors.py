@@ -11,6 +11,8 @@ Files are hashed, and the hash is the identity of the store: other vectors, othe
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +94,7 @@ def _read_npz(path: Path) -> VectorFile:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
     names = arrays.pop("ids", None)
     return _ragged(path, arrays, None if names is None else [str(name) for name in names])
@@ -102,6 +104,10 @@ def _ragged(path: Path, arrays: Mapping[str, np.ndarray], ids: Sequence[str] | N
     for name in ("vectors", "offsets"):
         if name not in arrays:
             raise StoreError(f"{path} has no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}")
+    for name, array in arrays.items():
+        whole = name in ("offsets", "grids")
+        if array.dtype.kind not in ("iu" if whole else "fiu"):
+            raise StoreError(f"{path}: {name} holds {array.dtype}, not {'whole' if whole else 'real'} numbers")
     vectors, offsets = arrays["vectors"], arrays["offsets"].astype(np.int64)
     if vectors.ndim != 2 or offsets.ndim != 1 or len(offsets) < 2:
         raise StoreError(f"{path}: vectors must be [T, d] and offsets [n+1], not {vectors.shape} and {offsets.shape}")
@@ -115,8 +121,9 @@ def _ragged(path: Path, arrays: Mapping[str, np.ndarray], ids: Sequence[str] | N
     if unknown := sorted(set(arrays) - {"vectors", "offsets", "grids"} - {SIGNAL + name for name in signals}):
         raise StoreError(f"{path}: unknown array {unknown[0]!r}; signals are named {SIGNAL}<name>")
     grids = arrays.get("grids")
-    if grids is not None and grids.shape != (count, 2):
-        raise StoreError(f"{path}: grids must be [{count}, 2], not {list(grids.shape)}")
+    if grids is not None and (grids.shape != (count, 2) or (grids < 0).any()):
+        negative = " with a negative side" if (grids < 0).any() else ""
+        raise StoreError(f"{path}: grids must be [{count}, 2] rows and columns, not {list(grids.shape)}{negative}")
     if ids is not None and len(ids) != count:
         raise StoreError(f"{path}: {len(ids)} ids for {count} items")
     return VectorFile(
@@ -134,13 +141,13 @@ def _read_parquet(path: Path) -> VectorFile:
 
     try:
         table = pq.read_table(path)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
     for name in ("id", "vectors"):
         if name not in table.column_names:
             raise StoreError(f"{path} has no column {name!r}; it has {', '.join(table.column_names)}")
     columns = {name: table[name].to_pylist() for name in table.column_names}
-    grids = [tuple(grid) if grid is not None else None for grid in columns.get("grid", [])]
+    grids = [_grid(path, grid) for grid in columns.get("grid", [])]
     signals = {name.removeprefix(SIGNAL): columns[name] for name in columns if name.startswith(SIGNAL)}
     return VectorFile(
         path,
@@ -149,6 +156,15 @@ def _read_parquet(path: Path) -> VectorFile:
         grids,
         {name: [_matrix(path, value) for value in values] for name, values in signals.items()},
     )
+
+
+def _grid(path: Path, given: Any) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    match given:
+        case [int(rows), int(columns)] if rows > 0 and columns > 0:
+            return rows, columns
+    raise StoreError(f"{path}: a grid is a number of rows and one of columns, not {str(given)[:40]}")
 
 
 def _matrix(path: Path, rows: Any) -> np.ndarray:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+from spoiling import Spoiled
 from typer.testing import CliRunner
 
 from harness.cli import app
@@ -10,6 +12,8 @@ from harness.evaluation.evaluate import Evaluation
 from harness.metrics.uncertainty import Interval
 from leaderboard.gather import PREVIEW, gather
 from leaderboard.groups import AgainKind
+from leaderboard.pictures import Pictures
+from leaderboard.site import build
 from leaderboard.views import make_views
 
 
@@ -75,3 +79,37 @@ def test_wrong_use_is_one_line(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["leaderboard", "--out", str(tmp_path / "site"), *map(str, words)])
         assert said in str(result.exception), words
     assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "link to a device", "link to nothing"])
+def test_what_is_no_file_but_bears_a_submissions_name_breaks_no_build(
+    spoiled: Spoiled, tmp_path: Path, kind: str
+) -> None:
+    spoiled.only("sap", "random")
+    path = spoiled.path("random")
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "link to a device" else tmp_path / "nothing")
+    built = build(gather(spoiled.root, []), tmp_path / "site")
+    assert built.submissions == 1
+    assert {problem.file for problem in built.left_out} == {path}
+
+
+def test_what_is_left_out_is_told_without_commands_to_the_terminal(
+    spoiled: Spoiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder's name may hold what a terminal would obey, and what our own printing would take for markup."""
+    spoiled.only("sap", "random")
+    home = spoiled.path("random").parent
+    home.rename(home.with_name("\x1b[31m[bold]x\u202e"))
+    out = ["--out", str(tmp_path / "site"), "--submissions", str(spoiled.root)]
+    monkeypatch.setattr("leaderboard.site.draw", lambda methods, progress: Pictures())  # half a minute
+    result = CliRunner().invoke(app, ["leaderboard", *out])
+    assert result.exit_code == 0, result.exception
+    told = result.output[result.output.index("left out") :]
+    assert "[bold]x" in told
+    assert "\\u202e" in told
+    assert "\u202e" not in told
+    assert "\x1b[31m" not in told

@@ -38,6 +38,9 @@ from harness.api import (
     plan as plan,
 )
 from harness.api import (
+    reproduce as reproduce,
+)
+from harness.api import (
     settings as settings,
 )
 from harness.api import (

@@ -7,7 +7,8 @@ or None, means the same default as on the command line. `progress` and `say` are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from harness.progress import Progress
     from harness.store.reader import Store
     from harness.submissions.problems import Problem
+    from harness.submissions.reproduce import Reproduction
     from harness.submissions.submit import Submitted
     from harness.submissions.validation import ValidationReport
     from harness.verification.report import Check, VerificationReport
@@ -44,7 +46,7 @@ __all__ = [
         "import_vectors",
         "leaderboard",
     ),
-    *("load_backbone", "load_benchmark", "load_run", "plan", "settings", "show", "submit", "validate"),
+    *("load_backbone", "load_benchmark", "load_run", "plan", "reproduce", "settings", "show", "submit", "validate"),
     "verify_backbone",
 ]
 
@@ -75,6 +77,8 @@ def evaluate(
     ray_address: str | None = None,
     ray_gpus_per_worker: float | None = None,
     mteb_results: Path | str | None = None,
+    sandbox: str = "auto",
+    readable: Sequence[Path | str] = (),
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Results:
@@ -87,6 +91,9 @@ def evaluate(
     `codecs` say how vectors are stored (`"float16,int8"`, or codecs: `[float16(), int8()]`): every method is measured
     with each, and each by itself. None: float16, and what a text form names (`"sap | int8"`).
 
+    Methods that are not built in run in processes of their own. `sandbox`: those of files without network, writing, or
+    reading but of what is `readable`, where that can be had (auto); all of them (on); none (off).
+
     `engine="ray"` works on a Ray cluster (`ray_address`: "auto", "local" or "HOST:PORT"), with the same results.
     """
     from harness.encode import default_root
@@ -94,6 +101,7 @@ def evaluate(
     from harness.evaluation.evaluate import RunPaths, run_name
     from harness.evaluation.evaluate import evaluate as run
     from harness.progress import quiet
+    from pruners.guests.host import Isolation
 
     texts, own = _chosen(pruners) if pruners else (None, [])
     chosen = settings(
@@ -114,10 +122,10 @@ def evaluate(
         max_visual_tokens=max_visual_tokens,
     )
     folder = Path(out) if out else Path("runs") / run_name(chosen)
-    root = Path(store) if store else default_root()
+    root, apart = Path(store) if store else default_root(), Isolation(sandbox, tuple(map(Path, readable)))
     on = open_engine(engine, workers, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker)
     with on as (opened, hands):
-        paths = RunPaths(root, folder, hands, opened)
+        paths = RunPaths(root, folder, hands, opened, apart)
         found = run(chosen, paths, progress or quiet, say or _nobody, own)
     if mteb_results:
         from harness.mteb_bridge import write_results
@@ -522,6 +530,56 @@ def validate(
 
     target = Path(path) if path else own_folder("name a submission or a folder of submissions")
     return validation.validate_below(target, against, validation.ChangeBy(by, maintainer))
+
+
+def reproduce(
+    ids: Sequence[str] | None = None,
+    *,
+    submissions: Path | str | None = None,
+    pruner: Path | str | None = None,
+    backbone: str | None = None,
+    data: Path | str | None = None,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    workers: int | None = None,
+    sandbox: str = "on",
+    readable: Sequence[Path | str] = (),
+    sample: int | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Iterator[Reproduction]:
+    """Measure stored submissions again from scratch (None: all that were measured), and compare ranking by ranking.
+
+    `harness reproduce --help` explains options. What came out is given one by one; `record(by)` of one is to be signed.
+    """
+    import tempfile
+
+    from harness.progress import quiet
+    from harness.submissions.folder import find_submissions, own_folder
+    from harness.submissions.reproduce import reproduce as run
+    from harness.submissions.rerun import Given, measured
+    from pruners.core.errors import PruneBoardError
+    from pruners.guests.host import Isolation
+
+    folder = Path(submissions) if submissions else own_folder("name a folder with submissions=…")
+    known = {path.stem: path for path in find_submissions(folder)}
+    if ids is not None and (unknown := [name for name in ids if name not in known]):
+        raise PruneBoardError(f"{folder} has no submission {unknown[0]}")
+    chosen = measured(known.values()) if ids is None else [known[name] for name in ids]
+    given = Given(backbone, Path(data) if data else None, Path(pruner) if pruner else None)
+    apart = Isolation(sandbox, tuple(map(Path, readable)))
+    with tempfile.TemporaryDirectory(prefix="pruneboard-") as scratch:
+        yield from run(
+            chosen,
+            given,
+            Path(out or scratch),
+            store=Path(store) if store else None,
+            workers=workers or os.cpu_count() or 1,
+            apart=apart,
+            sample=sample,
+            progress=progress or quiet,
+            say=say or _nobody,
+        )
 
 
 def verify_backbone(

@@ -24,6 +24,7 @@ from harness.commands import (
     listing,
     new_pruner,
     pin,
+    reproduce,
     show,
     submit,
     validate,
@@ -55,6 +56,7 @@ app.command("verify-backbone")(verify_backbone.verify_backbone)
 app.command()(submit.submit)
 app.command()(validate.validate)
 app.command()(pin.pin)
+app.command()(reproduce.reproduce)
 app.command()(leaderboard.leaderboard)
 app.command("new-pruner")(new_pruner.new_pruner)
 app.add_typer(listing.app, name="list")

@@ -38,6 +38,7 @@ STATUS = {
     "self-reported": "measured by who submitted it; nobody has checked it",
     "recomputed": "its scores were computed again from the rankings it brings",
     "reproduced": "measured again by someone else",
+    "verified": "measured again from scratch by a maintainer: the same rankings came out",
     LOCAL: "a run of your own, not submitted: shown as a difference, never ranked",
 }
 NO_CODE = (

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from .agc import agc as agc
+from .anchorfold import anchorfold_indegree as anchorfold_indegree
 from .controls import first_k as first_k
 from .controls import ink as ink
 from .controls import uniform_grid as uniform_grid
@@ -40,10 +42,12 @@ from .core.text_form import learned as learned
 from .coverage import kcenter as kcenter
 from .eos import docpruner as docpruner
 from .eos import eos as eos
+from .fair_ward import fair_ward as fair_ward
 from .kmeans import kmeans as kmeans
 from .leverage import pca_leverage as pca_leverage
 from .linkage import agglomerative as agglomerative
 from .linkage import token_pooling as token_pooling
+from .linkage import ward as ward
 from .merge import prune_then_merge as prune_then_merge
 from .oracle import oracle as oracle
 from .random import random as random
@@ -54,10 +58,15 @@ from .sap import sap_all_to_visual as sap_all_to_visual
 from .sap import sap_max as sap_max
 from .sap import sap_then_merge as sap_then_merge
 from .voronoi import voronoi as voronoi
+from .words import stopwords as stopwords
 
+adamerge: Any
 adaptive: Any
 attn_fps: Any
+docmerger: Any
+dominance: Any
 hpc: Any
+idf: Any
 merge: Any
 mmr: Any
 row_pool: Any

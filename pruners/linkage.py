@@ -1,4 +1,10 @@
-"""Merging by hierarchical clustering of the projected vectors: average linkage, and Ward as colpali-engine pools."""
+"""Merging by hierarchical clustering of the projected vectors: average linkage, and the libraries' token pooling.
+
+"Token pooling" is Ward's rule on three different things. colpali-engine (0.3.18) and PyLate (up to 1.3.4) cluster the
+rows of the distance matrix: `token_pooling`, with unit means in the engine and plain ones, `renormalize=false`, in
+PyLate. sentence-transformers (6) and PyLate after 1.3.4 cluster by the distances themselves: `ward`. Plain Ward on the
+vectors is none of these; `merge(x)` uses it.
+"""
 
 from __future__ import annotations
 
@@ -35,4 +41,18 @@ def token_pooling(page: Page, renormalize: bool = True) -> Callable[[int], np.nd
     """
     vectors = page.vectors.numpy().astype(np.float64)
     tree = trees.ward_of_products((vectors @ (vectors.T @ vectors)) @ vectors.T)
+    return lambda k: trees.cut(tree, k)
+
+
+@reducer("ward", paper="Clavié et al. 2024, arXiv 2409.14683; sentence-transformers' HierarchicalTokenPooling")
+def ward(page: Page, renormalize: bool = True) -> Callable[[int], np.ndarray]:
+    """Ward pooling as sentence-transformers 6 does it, without protected tokens: cluster means, renormalised.
+
+    It hands scipy the distances 1 - cos, which Ward's rule takes for Euclidean ones.
+
+    Formula:
+        Ward's tree, cut into k clusters, on d(i,j) = 1 − e_{i}·e_{j}
+        v_{C} = Σ_{i∈C} e_{i} / ‖Σ_{i∈C} e_{i}‖
+    """
+    tree = trees.ward_cosine(page.vectors.numpy())
     return lambda k: trees.cut(tree, k)

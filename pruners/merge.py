@@ -2,7 +2,7 @@
 
 Reference: Yan et al. 2026, "Sculpting the Vector Space: … Prune-then-Merge" (arXiv 2602.19549), which is
 `merge(after=adaptive(eos))`. `how=absorb` is the other way to lose less: keep the budget's anchors and average every
-discarded patch into the anchor nearest to it.
+discarded patch into the anchor nearest to it, all alike or each by its score (`weighted`: see agc.py, anchorfold.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import torch
 
-from pruners import Merged, Page, PruneBoardError, Pruner, Subset, keep_count, preset, pruner
+from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, Subset, keep_count, preset, pruner
 from pruners.core.context import PruneContext
-from pruners.core.groups import group
+from pruners.core.groups import Groups, group, weighted_means
 from pruners.eos import docpruner
 from pruners.kernels import trees
 
@@ -34,6 +35,7 @@ class Merge(Pruner):
     how: Literal["ward", "absorb"] = "ward"
     factor: float = 2.0
     renormalize: bool = True
+    weighted: bool = False  # patches count in their mean by the score that another method gives them
 
     def __post_init__(self) -> None:
         if self.after.declaration.output != "subset":
@@ -42,6 +44,8 @@ class Merge(Pruner):
             raise PruneBoardError(
                 f"factor says how many kept vectors become one, so it is at least 1, not {self.factor}"
             )
+        if self.weighted and (not isinstance(self.after, Scorer) or self.after.declaration.ordinal):
+            raise PruneBoardError(f"weighted=true needs scores on a scale, which {self.after.name} does not give")
 
     @property
     def budget_kind(self) -> str:
@@ -53,12 +57,19 @@ class Merge(Pruner):
     def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Merged:
         kept = self.after.prune(page, self._first(budgets), context)
         assert isinstance(kept, Subset)
+        weights = attention(self.after, page, context) if self.weighted else None
         parts = []
         for i, budget in enumerate(budgets):
             anchors = np.sort(kept.kept(i))
             labels = self._absorbed(page, anchors) if self.how == "absorb" else self._warded(page, anchors, budget)
-            parts.append(group(page.vectors, labels, labels.max() + 1, self.renormalize))
+            parts.append(self._means(page, labels, weights))
         return Merged(tuple(parts))
+
+    def _means(self, page: Page, labels: np.ndarray, weights: np.ndarray | None) -> Groups | torch.Tensor:
+        k = int(labels.max()) + 1
+        if weights is None:
+            return group(page.vectors, labels, k, self.renormalize)
+        return weighted_means(page.vectors, labels, weights, k, self.renormalize)
 
     def _first(self, budgets: Sequence[float]) -> list[float]:
         """The budgets of the first stage."""
@@ -92,3 +103,10 @@ def prune_then_merge(factor: float = 2.0, z: float | None = None) -> Pruner:
         Ward into ⌊n/m⌋ clusters; v_{C} = mean of e_{i}, i ∈ C
     """
     return Merge(docpruner(z=z), factor=factor, renormalize=False)
+
+
+def attention(scorer: Pruner, page: Page, context: PruneContext) -> np.ndarray:
+    """A scorer's scores as weights: attention as it is; scores that may be negative are shifted up to 0."""
+    assert isinstance(scorer, Scorer)
+    scores, _ = scorer.ranked(page, context)
+    return (scores - scores.min().clamp_max(0)).double().numpy()

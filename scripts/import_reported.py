@@ -3,7 +3,8 @@
     python scripts/import_reported.py            # into submissions/
 
 Sources: the SAP paper's per-data-set tables, 504 cells of four methods on three backbones (`harness/paper`), and
-Light-ColPali's averages as that paper quotes them. Nothing here was measured by this project.
+Light-ColPali's averages as that paper quotes them; Prune-then-Merge's Table 1; AGC's average on ViDoRe v2. Nothing here
+was measured by this project. docs/literature.md says which methods have no row, and why.
 """
 
 from __future__ import annotations
@@ -68,6 +69,37 @@ LIGHT_BUDGETS = {"factor_4x": 1 / 4, "factor_9x": 1 / 9, "factor_25x": 1 / 25}
 LIGHT_NDCG = {"colpali": (0.75, 0.75, 0.73), "colqwen2": (0.81, 0.80, 0.78)}
 """NDCG@5 of the same table, at 4, 9 and 25 times."""
 
+MERGE = Origin(
+    submitter="Yan et al. 2026 (their paper)",
+    submitted=date(2026, 11, 17),
+    paper="https://arxiv.org/abs/2602.19549",
+    note=(
+        "Copied from Table 1 of “Sculpting the Vector Space … Prune-then-Merge” (version 2): change of NDCG@5 and of "
+        "storage against the base model, on average over ViDoRe v1. The paper names models, not checkpoints, and its "
+        "other figures are curves. Not measured by this project."
+    ),
+)
+V1_AVERAGE = "average over ViDoRe v1"
+MERGED = {
+    "colqwen2.5": ("ColQwen2.5, as the paper names it", 0.27, 58.88),
+    "colnomic": ("ColNomic, as the paper names it", 0.51, 52.16),
+    "jina-v4": ("Jina Embeddings v4, as the paper names it", 0.57, 52.77),
+}
+"""Backbone, and what it loses of NDCG@5 and of storage, in percent."""
+AGC = Origin(
+    submitter="Qin et al. 2026 (their paper)",
+    submitted=date(2026, 11, 17),
+    paper="https://arxiv.org/abs/2602.21202",
+    code="https://github.com/hanxiangqin/omni-col-press",
+    note=(
+        "Averages on ViDoRe v2 from Table 3 of “Multi-Vector Index Compression in Any Modality”, copied from two "
+        "public reviews that agree on them, not from the paper itself: 60.0 with 1,297 vectors a page, 56.7 with 64. "
+        "The retriever was trained for this compression. Not measured by this project."
+    ),
+)
+V2_AVERAGE = "average over ViDoRe v2"
+AGC_BASE = "Qwen2.5-VL-3B, trained for late interaction by Qin et al."
+
 
 def sap_paper() -> Iterator[Submission]:
     rows = paper.printed()["per_dataset"]
@@ -102,6 +134,35 @@ def light_colpali() -> Iterator[Submission]:
         )
         benchmark = BenchmarkFacts(name="vidore-v1", data_sets=(DataSetFacts(name=LIGHT_SET),))
         yield _reported(LIGHT, benchmark, _backbone(row["model"]), method, cells)
+
+
+def prune_then_merge() -> Iterator[Submission]:
+    for name, (checkpoint, lost, saved) in MERGED.items():
+        cell = Cell(data_set=V1_AVERAGE, budget=round(1 - saved / 100, 4), ndcg={}, retention=round(100 - lost, 2))
+        method = MethodFacts(
+            name="prune-then-merge",
+            expression="Prune-then-Merge",
+            title="Prune-then-Merge (k = -0.75, m = 4), as reported",
+            track=Track.merging,
+            adaptive=True,
+        )
+        benchmark = BenchmarkFacts(name="vidore-v1", data_sets=(DataSetFacts(name=V1_AVERAGE),))
+        yield _reported(MERGE, benchmark, BackboneFacts(name=name, checkpoint=checkpoint), method, [cell])
+
+
+def agc() -> Iterator[Submission]:
+    cells = [
+        Cell(data_set=V2_AVERAGE, budget=1.0, ndcg={"5": 0.600}),
+        Cell(data_set=V2_AVERAGE, budget=round(64 / 1297, 4), ndcg={"5": 0.567}),
+    ]
+    method = MethodFacts(
+        name="agc-trained",
+        expression="AGC",
+        title="AGC with its training, 64 vectors, as reported",
+        track=Track.trained,
+    )
+    benchmark = BenchmarkFacts(name="vidore-v2", data_sets=(DataSetFacts(name=V2_AVERAGE),))
+    yield _reported(AGC, benchmark, BackboneFacts(name="omnicolpress-3b", checkpoint=AGC_BASE), method, cells)
 
 
 def _full(rows: Sequence[dict[str, Any]]) -> list[Cell]:
@@ -150,7 +211,7 @@ def main() -> None:
         if not home.exists() and known is not None:  # whoever measures adds hashes to it
             home.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(home, to_json(BenchmarkFacts(name=name, data_sets=tuple(known.values()))))
-    written = [*sap_paper(), *light_colpali()]
+    written = [*sap_paper(), *light_colpali(), *prune_then_merge(), *agc()]
     for submission in written:
         path = folder / submission_path(submission)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -34,10 +34,10 @@ WITH_SIGNALS = {
     "ColQwen3_5Wrapper": "colqwen3.5",
     "ColSmolWrapper": "colsmol",
     "ColModernVBertWrapper": "colmodernvbert",
+    "ColQwen2_5OmniWrapper": "colqwen-omni",
 }
 """mteb's wrappers of colpali-engine's classes, and the backbone here that reads the same files, signals included."""
 CANNOT = {
-    "ColQwen2_5OmniWrapper": "colpali-engine's class cannot be built with the transformers it is installed with",
     "RandomColBERTBaseline": "no model: random vectors",
 }
 WORKS, REMOTE, PACKAGE, NO = "works here", "needs remote code", "needs a package", "cannot"
@@ -49,15 +49,15 @@ def describe(meta: Any) -> tuple[str, str]:
     wrapper = getattr(loader, "__name__", "")
     if wrapper in CANNOT or loader is None:
         return NO, CANNOT.get(wrapper, "mteb has no implementation of it")
+    if wrapper in WITH_SIGNALS:
+        name = WITH_SIGNALS[wrapper]
+        own = catalogue()[name].options["checkpoint"] == meta.name
+        return WORKS, f"`{name}`, with signals" if own else f"`{name}={meta.name}`, with signals"
     wanted = [str(w) for w in meta._missing_dependencies(meta._resolve_extras_groups())]
     if missing := wanted or sorted(_missing_imports(loader)):
         return PACKAGE, ", ".join(f"`{re.sub(r';[^()]*', ' ', name).strip()}`" for name in missing)
     if _runs_remote_code(meta):
         return REMOTE, "mteb runs code of its repository, which this project does not do for you"
-    if wrapper in WITH_SIGNALS:
-        name = WITH_SIGNALS[wrapper]
-        own = catalogue()[name].options["checkpoint"] == meta.name
-        return WORKS, f"`{name}`, with signals" if own else f"`{name}={meta.name}`, with signals"
     return WORKS, f"`mteb:{meta.name}`, vectors only"
 
 

@@ -56,7 +56,7 @@ def _sha256(path: Path) -> str:
 @backbone(
     "minilm",
     checkpoint="sentence-transformers/all-MiniLM-L6-v2",
-    signals=("indegree", "indegree_max", "all_to_visual", "eos"),
+    signals=("indegree", "indegree_max", "all_to_visual", "eos", "token", "stopword"),
     layers=6,
     heads=12,
     dim=384,

@@ -2,7 +2,8 @@
 
 A vector a token (last hidden state, through the checkpoint's projections if it has any, unit norm). Special tokens and
 markers are not indexed; the last of them (`[SEP]`) gives the `eos` signal. Pages beyond the encoder's limit are read in
-overlapping windows; a token's vector and signals come from the same window.
+overlapping windows; a token's vector and signals come from the same window. Two signals say what a token is: its number
+in the vocabulary (`token`), and whether it belongs to a stop word (`stopword`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from harness.backbones.contract import TEXT_TOKENS, Card, Options
 from harness.backbones.engine_weights import load_text_encoder
 from harness.backbones.late_interaction import read_late_interaction
 from harness.backbones.probe import ATTENTION_SIGNALS, attach_encoder, capturing
+from harness.backbones.stop_words import stop_words
 from harness.backbones.text_windows import Piece, pieces_of
 from harness.store.encoded_page import EncodedPage
 from pruners.core.errors import PruneBoardError
@@ -77,7 +79,7 @@ class TextBackbone:
             heads=self.config.num_attention_heads,
             dim=len(self.use.projections[-1]) if self.use.projections else self.config.hidden_size,
             dtype=str(self.dtype).removeprefix("torch."),
-            signals=ATTENTION_SIGNALS,
+            signals=(*ATTENTION_SIGNALS, "token", *(["stopword"] if self.tokenizer.is_fast else [])),
             signals_from="the encoder itself, all layers",
             page_prompt="" if self.use.page_marker is None else self._token(self.use.page_marker),
             token_layout=f"{' '.join(layout)}, bidirectional; overlapping windows of {self.window_size} tokens",
@@ -102,6 +104,9 @@ class TextBackbone:
     def _encode_page(self, text: str) -> EncodedPage:
         pieces = self._pieces(text, self.use.page_marker, self.use.skipped)
         ids, own, taken = (self._padded(pieces, what) for what in ("ids", "own", "taken"))
+        words = {"token": ids[taken].float()[None]}  # exact: vocabularies are far below 2^24
+        if self.tokenizer.is_fast:  # others do not know which word a token is a piece of
+            words["stopword"] = self._stop_words(text)
         valid = torch.ones_like(own)
         with capturing(own.to(self.device), valid.to(self.device)) as recorder:
             vectors = self._vectors(ids, valid)
@@ -112,9 +117,17 @@ class TextBackbone:
             signals={
                 name: torch.cat([signals[row][name][:, taken[row][own[row]]] for row in rows], dim=1)
                 for name in ATTENTION_SIGNALS
-            },
+            }
+            | words,
             prompt=vectors[~own],
         )
+
+    def _stop_words(self, text: str) -> torch.Tensor:
+        """Which of a page's tokens belong to stop words: those that are indexed, in their order."""
+        tokens = self._tokens(text)
+        flags = zip(tokens["input_ids"], stop_words(text, tokens), strict=True)
+        indexed = [idle for number, idle in flags if number not in self.use.skipped]
+        return torch.tensor([indexed or [True]]).float()  # a page without text has one vector, of no word
 
     @torch.inference_mode()
     def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
@@ -134,8 +147,11 @@ class TextBackbone:
         return found
 
     def _pieces(self, text: str, marker: int | None, skipped: frozenset[int] = frozenset()) -> list[Piece]:
-        tokens = self.tokenizer(text, add_special_tokens=False, truncation=False, padding=False, verbose=False)
-        return pieces_of(tokens["input_ids"], self._head(marker), self.after, self.window_size, skipped)
+        tokens = self._tokens(text)["input_ids"]
+        return pieces_of(tokens, self._head(marker), self.after, self.window_size, skipped)
+
+    def _tokens(self, text: str) -> Any:
+        return self.tokenizer(text, add_special_tokens=False, truncation=False, padding=False, verbose=False)
 
     def _vectors(self, ids: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
         """Unit vectors `[B, T, d]` on the CPU."""

@@ -34,6 +34,13 @@ TASK = "VidoreTabfquadRetrieval"
 """A task of the kind that is evaluated: some wrappers choose a prompt by it."""
 
 
+INSTEAD = {
+    "vidore/colqwen-omni-v0.1": "builds colpali-engine's class, which fails with the installed transformers "
+    "('ColQwen2_5Omni' object has no attribute 'visual'); use --backbone colqwen-omni, which mends it"
+}
+"""Models that mteb lists and whose wrapper cannot run, and what can."""
+
+
 class OneBatch(list):
     """One batch, as mteb's wrappers look at a data loader."""
 
@@ -199,6 +206,8 @@ def load_mteb(checkpoint: str, options: Options) -> MtebModel:
         near = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "docs/mteb-models.md lists them"
         raise PruneBoardError(f"mteb lists no visual late-interaction model {name!r}; {hint}")
+    if name in INSTEAD:
+        raise PruneBoardError(f"mteb's wrapper of {name} {INSTEAD[name]}")
     if folder and not Path(folder).expanduser().is_dir():
         raise CheckpointError(f"there is no folder {folder!r}")
     return MtebModel(known[name], folder or None, options)

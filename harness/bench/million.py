@@ -63,8 +63,8 @@ def plan(corpus: Corpus, machines: Machines, progress: Progress) -> list[dict[st
     scoring = corpus.pages * seconds_of_page(corpus, progress) / 3600
     store = f"{corpus.pages * corpus.page_bytes / 1e9:,.0f} GB"
     return [
-        _row("encode", encoding, machines.devices, "devices", machines.device_price, store),
-        _row("prune, score", scoring, machines.cores, "cores", machines.core_price, "reads it once"),
+        _row("encode", encoding, machines.devices, "device", machines.device_price, store),
+        _row("prune, score", scoring, machines.cores, "core", machines.core_price, "reads it once"),
     ]
 
 
@@ -72,7 +72,7 @@ def _row(stage: str, hours: float, hands: int, kind: str, price: float, disk: st
     return {
         "stage": stage,
         "hours": round(hours / hands, 2),
-        "on": f"{hands} {kind}",
+        "on": f"{hands} {kind}" + "s" * (hands > 1),
         "device_hours": round(hours, 1),
         "cost": round(hours * price, 2),
         "disk": disk,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,20 +19,28 @@ def check(
     signal: Annotated[
         list[str] | None, typer.Option(help="A signal that a backbone of your own gives; repeatable.")
     ] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="For methods of files: auto (where it can be had), on (all but built-in), or off.")
+    ] = "auto",
+    readable: Annotated[
+        list[Path] | None, typer.Option(help="A file or folder that a method in the sandbox may read; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
-    from pruners.core.catalog import resolve
     from pruners.core.contract_check import BUDGETS, check_contract
-    from pruners.core.errors import PrunerError
+    from pruners.core.errors import CatalogError, PrunerError
     from pruners.core.page import Window
+    from pruners.guests.host import Isolation, host
 
     broken = 0
     rows: list[dict] = []
-    for method in resolve(pruner):
-        method = method.with_window(Window(0, None))
+    for method, codec in host(pruner, apart=Isolation(sandbox, tuple(readable or ()))):
+        if codec is not None:
+            raise CatalogError(f"'{method} | {codec}' says how vectors are stored; here only a pruner is expected")
         start = time.perf_counter()
         try:
+            method = method.with_window(Window(0, None))
             proofs = check_contract(method, signal or ())
         except PrunerError as error:
             people.print(f"[bold red]broken[/]: {escape(str(error))}", soft_wrap=True)

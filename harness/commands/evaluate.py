@@ -66,6 +66,12 @@ def evaluate(
     mteb_results: Annotated[
         Path | None, typer.Option(help="Also let mteb score every cell, and keep its result files here.")
     ] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="For methods of files: auto (where it can be had), on (all but built-in), or off.")
+    ] = "auto",
+    readable: Annotated[
+        list[Path] | None, typer.Option(help="A file or folder that a method in the sandbox may read; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no plan.")] = False,
     dry_run: Annotated[
@@ -114,6 +120,8 @@ def evaluate(
         out=folder,
         **where,
         mteb_results=mteb_results,
+        sandbox=sandbox,
+        readable=readable or (),
         progress=None if quiet or as_json else bar,
         say=None if quiet else lambda text: people.print(escape(text), soft_wrap=True),
     )
@@ -146,9 +154,10 @@ def evaluate(
 
 
 def _announce(settings: Config, hands: str, folder: Path) -> None:
-    from pruners.core.catalog import resolve_stored
+    from pruners.core.catalog import expressions
 
-    methods = _counted(len(resolve_stored(settings.pruners)), "method") if settings.pruners else "every built-in method"
+    named = settings.pruners and _counted(len(expressions(settings.pruners)[0]), "method")
+    methods = named or "every built-in method"
     if settings.codecs:
         methods += f", stored as {escape(', '.join(settings.codecs))},"
     people.print(

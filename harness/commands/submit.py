@@ -25,6 +25,9 @@ def submit(
     replace: Annotated[
         str | None, typer.Option(help="Take back what you submitted of the same before, for this reason.")
     ] = None,
+    with_source: Annotated[
+        bool, typer.Option("--source/--no-source", help="Whether the text of your method's file goes along.")
+    ] = True,
     date: Annotated[str | None, typer.Option(help="Day of submission, as 2026-11-16. Default: today.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of submissions. Default: the project's own.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -49,6 +52,7 @@ def submit(
         track=track,
         reproduces=reproduces,
         replace=replace,
+        with_source=with_source,
         date=date,
         out=out,
         say=lambda text: people.print(escape(text), soft_wrap=True),

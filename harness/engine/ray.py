@@ -21,6 +21,10 @@ from harness.workers import AHEAD, one_thread
 from pruners.core.errors import PruneBoardError
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told that it runs
+os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster begun here: as urgent as other processes
+os.environ.setdefault(
+    "RAY_NUM_REDIS_GET_RETRIES", "5"
+)  # a cluster that is gone: tried for minutes, not for a quarter of an hour
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a coming default, of which Ray warns at each start
 
 try:
@@ -37,6 +41,8 @@ R = TypeVar("R")
 
 PATIENCE = 10.0
 """Seconds in which an address must answer."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""How HTTP/2 begins, which Ray's nodes speak: whoever does too answers at once."""
 RETRIES = 10
 """Times that a piece of work is done again because its worker or node died."""
 LOOK = 20.0
@@ -77,7 +83,10 @@ def _require_answer(address: str) -> None:
     if not host or not port.isdigit():
         raise PruneBoardError(f"--ray-address is auto, local or HOST:PORT, not {found!r}")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as opened:
+            opened.sendall(HELLO)
+            if not opened.recv(1):
+                raise ConnectionError("what listens there does not speak with Ray")
     except OSError as error:
         raise _no_cluster(found, str(error)) from error
 

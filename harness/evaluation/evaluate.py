@@ -30,6 +30,7 @@ from harness.workers import spread
 from pruners import Pruner, catalogue
 from pruners.core.errors import PruneBoardError
 from pruners.core.plugins import CatalogEntry, file_and_rest
+from pruners.guests.host import USUAL, Isolation, no_sandbox
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class RunPaths:
     run: Path
     workers: int
     engine: Engine = PROCESSES
+    apart: Isolation = USUAL
 
 
 def evaluate(
@@ -69,7 +71,9 @@ def evaluate(
     `own` are pruners given as objects; the configuration names them by their text among its pruners.
     """
     texts = _texts(config, own)
-    methods = methods_of(config, texts, own)
+    methods = methods_of(config, texts, own, paths.apart)
+    if told := no_sandbox([method.pruner for method in methods]):
+        say(told)
     if missing := absent(config, methods):
         require_reachable(missing)
         say(f"to be fetched: {'; '.join(missing)}")

@@ -7,15 +7,10 @@ says why. So an edited method, another version or another calibration never show
 from __future__ import annotations
 
 import hashlib
-import pickle
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import torch
 
 import pruners
 from harness.benchmarks.data_set import DataSet
@@ -25,12 +20,21 @@ from harness.evaluation.run_folder import RunFolder
 from harness.files import library_versions
 from harness.store.reader import Store
 from pruners import Pruner
-from pruners.core import plugins, source
+from pruners.core import identity, plugins, source
 from pruners.core.errors import PruneBoardError
+from pruners.core.identity import all_parts
 from pruners.core.text_form import TextForm
-from pruners.core.value_text import value_text
+from pruners.guests.guest import Guest
+from pruners.guests.host import files_that_declare
 
-MEASURING = ("harness/scoring", "harness/metrics", "harness/evaluation", "pruners/core", "pruners/kernels")
+MEASURING = (
+    "harness/scoring",
+    "harness/metrics",
+    "harness/evaluation",
+    "pruners/core",
+    "pruners/guests",
+    "pruners/kernels",
+)
 """The project's own code that every figure depends on, beside the method's."""
 
 
@@ -58,12 +62,14 @@ def describe_method(method: Method, methods: Sequence[Method], packages: Mapping
     # a partner is evaluated at the ratio that another method keeps, so it is made of that too
     leading = [other.pruner for other in methods if other.text == method.partner_of]
     parts = [part for pruner in (method.pruner, *leading) for part in all_parts(pruner)]
-    codes = sorted({code for part in parts for code in _codes(type(part))})
+    codes = sorted({code for part in parts for code in _codes(part)})
     learned: list[TextForm] = [method.pruner, *leading]
     if method.codec != FLOAT16:
         codes.append(plugins.code_of_class(type(method.codec)))
         learned.append(method.codec)
-    brought = sorted({packages[part.name] for part in parts if part.name in packages} - {"file", "built-in", OWN})
+    sources = {packages[part.name] for part in parts if part.name in packages}
+    sources |= {package for part in parts if isinstance(part, Guest) for package in part.packages}
+    brought = sorted(sources - {"file", "built-in", OWN})
     return {
         **measuring(),
         "code": _hash(" ".join([*codes, *brought])),
@@ -140,57 +146,27 @@ def _reason(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
 
 def files_of(pruner: Pruner) -> list[str]:
     """The names of the users' files that declare it or a part of it."""
-    modules = [sys.modules[type(part).__module__] for part in all_parts(pruner)]
-    files = [Path(str(module.__file__)).name for module in modules if plugins.FINGERPRINT in vars(module)]
-    return list(dict.fromkeys(files))
+    return list(pruner.files) if isinstance(pruner, Guest) else files_that_declare(pruner)
 
 
 def _composition(pruner: Pruner) -> str:
     """What really runs: presets unfolded, windows bound."""
-    return str(pruner.made)
-
-
-def all_parts(pruner: Pruner) -> list[Pruner]:
-    """A pruner, its parts, and theirs."""
-    return [pruner, *(inner for part in pruner.parts() for inner in all_parts(part))]
+    return pruner.facts.composition if isinstance(pruner, Guest) else str(pruner.made)
 
 
 def codes_of(pruner: Pruner) -> list[str]:
     """The code of a method that is not built in, and of its parts; of built-in ones the project's code speaks."""
     parts = [part for part in all_parts(pruner) if not type(part).__module__.startswith("pruners.")]
-    return sorted({code for part in parts for code in _codes(type(part))})
+    return sorted({code for part in parts for code in identity.codes_of_class(type(part))})
 
 
-def _codes(cls: type[Pruner]) -> list[str]:
-    """The code of a class and of methods it inherits from. One of a user may call any built-in method."""
-    own = [base for base in cls.__mro__ if issubclass(base, Pruner) and not base.__module__.startswith("pruners.core.")]
-    codes = [plugins.code_of_class(base) for base in own]
-    return codes if cls.__module__.startswith("pruners.") else [*codes, _built_in_methods()]
+def _codes(part: Pruner) -> Sequence[str]:
+    return part.codes if isinstance(part, Guest) else identity.codes_of_class(type(part))
 
 
-@cache
-def _built_in_methods() -> str:
-    folder = Path(pruners.__file__).parent
-    return source.fingerprint(folder.glob("*.py"), folder)
-
-
-def _state(value: Any) -> str | None:
+def _state(form: TextForm) -> str | None:
     """All fields of a pruner or codec, learned ones too, as a text that tells any two of them apart."""
-    return value_text(value, _state_of_object)
-
-
-def _state_of_object(value: Any) -> str:
-    if isinstance(value, TextForm):
-        return f"{value.name} {_state(value.fields())}"
-    if isinstance(value, torch.nn.Module):
-        return f"{type(value).__qualname__} {_state(dict(value.state_dict()))}"
-    try:
-        return hashlib.sha256(pickle.dumps(value)).hexdigest()
-    except Exception as error:  # whatever a class raises when it cannot be pickled
-        raise PruneBoardError(
-            f"it learned a {type(value).__name__}, of which cannot be told whether it changed ({error}); let it learn "
-            "numbers, texts, tensors, arrays, or lists and dictionaries of these"
-        ) from error
+    return form.facts.learned if isinstance(form, Guest) else identity.state_text(form)
 
 
 def _hash(text: str) -> str:

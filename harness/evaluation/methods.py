@@ -17,9 +17,9 @@ from pruners import Codec, Page, Pruner, Window, catalogue, require
 from pruners.core.apply import calibrate
 from pruners.core.budget import UNPRUNED
 from pruners.core.by_value import packed, unpacked
-from pruners.core.catalog import resolve_stored
 from pruners.core.codec_catalog import read_codecs
 from pruners.core.errors import PruneBoardError
+from pruners.guests.host import USUAL, Isolation, host, is_built_in
 
 FULL = "full"
 """The unpruned page index: the upper bound of every other row, always evaluated in the same run."""
@@ -111,18 +111,22 @@ def slug(text: str) -> str:
 
 
 def choose_methods(
-    texts: Sequence[str], trials: int | None, own: Sequence[Pruner] = (), codecs: Sequence[str] | None = None
+    texts: Sequence[str],
+    trials: int | None,
+    own: Sequence[Pruner] = (),
+    codecs: Sequence[str] | None = None,
+    apart: Isolation = USUAL,
 ) -> list[Method]:
     """The methods a user named, and those given as objects; of neither, every built-in one.
 
-    Each with every one of `codecs` (None: float16), unless its text names its own.
+    Each with every one of `codecs` (None: float16), unless its text names its own. Those that are not built in are
+    guests, kept `apart`.
     """
     if not texts and not own:
         texts = [e.name for e in catalogue().values() if e.source == "built-in" and e.name not in COMPOSITIONS]
     crossed = [codec for text in codecs or () for codec in read_codecs(text)] or [FLOAT16]
-    named: list[tuple[Pruner, Codec | None]] = [*resolve_stored(texts), *((pruner, None) for pruner in own)]
     chosen: dict[str, Method] = {}
-    for pruner, codec in named:
+    for pruner, codec in host(texts, own, apart):
         stored = pruner.declaration.output == QUANTISED
         if stored and codec not in (None, FLOAT16):
             raise PruneBoardError(
@@ -223,8 +227,3 @@ def _ready(method: Method, window: Window | None, pages: Sequence[Page], budgets
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename}:{last.lineno}"
         return replace(method, failure=f"{method.text}: failed with {type(error).__name__}: {error} ({place})")
-
-
-def is_built_in(pruner: Pruner) -> bool:
-    """Whether it and all its parts are the project's own."""
-    return type(pruner).__module__.startswith("pruners.") and all(map(is_built_in, pruner.parts()))

@@ -15,21 +15,26 @@ from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Merged, Pruner, Subset, prune
 from pruners.core.errors import PruneBoardError, PrunerError
+from pruners.guests.host import USUAL, Isolation
 
 ANY_BUDGET = (1.0,)  # such a method is asked once, and does not listen
 
 
-def methods_of(config: Config, texts: Sequence[str] | None = None, own: Sequence[Pruner] = ()) -> list[Method]:
+def methods_of(
+    config: Config, texts: Sequence[str] | None = None, own: Sequence[Pruner] = (), apart: Isolation = USUAL
+) -> list[Method]:
     """All that a configuration asks for: methods, the codecs by themselves, partners. `own` are pruners given as
     objects; `texts` then are the others.
     """
-    chosen = choose_methods(config.pruners if texts is None else texts, config.trials, own, config.codecs)
+    chosen = choose_methods(config.pruners if texts is None else texts, config.trials, own, config.codecs, apart)
     if alone := [text for text in codecs_alone(config.codecs) if text not in {method.text for method in chosen}]:
         chosen += choose_methods(alone, config.trials)
-    return add_partners(chosen, config.partners, config.trials)
+    return add_partners(chosen, config.partners, config.trials, apart)
 
 
-def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int | None) -> list[Method]:
+def add_partners(
+    methods: Sequence[Method], partners: Sequence[str], trials: int | None, apart: Isolation = USUAL
+) -> list[Method]:
     """Methods with such ones marked, each followed by its partners: those named, or the one it names itself."""
     found: list[Method] = []
     for method in methods:
@@ -39,7 +44,7 @@ def add_partners(methods: Sequence[Method], partners: Sequence[str], trials: int
         found.append(replace(method, own_threshold=True))
         own = [method.pruner.partner] if method.pruner.partner and not partners else []
         codecs = [method.codec_text]  # a partner is stored as the method is
-        for partner in choose_methods(partners, trials, own, codecs) if partners or own else []:
+        for partner in choose_methods(partners, trials, own, codecs, apart) if partners or own else []:
             if partner.pruner.budget_kind != "fixed":
                 raise PruneBoardError(f"a partner keeps a fixed ratio; {partner.text} is {partner.pruner.budget_kind}")
             found.append(replace(partner, text=f"{partner.text} @ {method.text}", partner_of=method.text))

@@ -22,6 +22,7 @@ from harness.store.reader import Store
 from pruners import Codec, Merged, Page, Subset, prune
 from pruners.core.errors import PrunerError
 from pruners.core.groups import Groups
+from pruners.guests.guest import seconds_of_guests
 
 VISUAL, NATIVE = "visual", "native"
 """What is indexed: visual tokens only; or prompt and special tokens too, as the stock retriever does, never pruned."""
@@ -88,7 +89,7 @@ class PrunedPage:
         if method.diagnostic:
             queries = [job.store.query(query) for query in job.gold.get(index, [])]
         budgets = method.budgets(job.budgets)
-        start = time.process_time()  # of this process, which has one thread: other work on the machine does not count
+        start = _cpu_seconds()
         for trial in range(method.trials):
             try:
                 result = prune(method.pruner, page, budgets, seed=job.seed, trial=trial, queries=queries)
@@ -97,7 +98,7 @@ class PrunedPage:
             else:
                 for _, cell, other in family:
                     self._store(result, other.codec, cell + trial * len(budgets), page.vectors.shape[1])
-        self.seconds[[i for i, _, _ in family]] = time.process_time() - start
+        self.seconds[[i for i, _, _ in family]] = _cpu_seconds() - start
 
     def _store(self, result: Subset | Merged, codec: Codec, cell: int, dim: int) -> None:
         """Count what a codec stores of a result, whose cells begin at `cell`, and leave it to be scored."""
@@ -151,3 +152,8 @@ def _unpack_result(packed: Any, page: Page) -> Subset | Merged:
     parts, bits = packed
     made = (Groups(page.vectors, *part) if isinstance(part, tuple) else torch.from_numpy(part) for part in parts)
     return Merged(tuple(made), bits)
+
+
+def _cpu_seconds() -> float:
+    """Of this process, which has one thread, and of guests that work for it: other work on the machine is not in it."""
+    return time.process_time() + seconds_of_guests()

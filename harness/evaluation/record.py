@@ -21,16 +21,18 @@ from harness.benchmarks.tables import pages_table, qrels_table
 from harness.evaluation.calibration import thresholds
 from harness.evaluation.config import Config
 from harness.evaluation.index_size import FLOAT16
-from harness.evaluation.learned_state import UnwritableError, as_tree, pack_tensors
-from harness.evaluation.made_by import OWN, all_parts, files_of
+from harness.evaluation.made_by import OWN, files_of
 from harness.evaluation.methods import Method, slug
 from harness.evaluation.run_folder import RunFolder
 from harness.store.reader import Store
-from pruners import Codec, Pruner, Window
+from pruners import Codec, Pruner
+from pruners.core import identity
 from pruners.core.errors import CatalogError
+from pruners.core.identity import all_parts
+from pruners.core.learned_state import UnwritableError, as_tree, pack_tensors
 from pruners.core.live_code import place
 from pruners.core.plugins import CatalogEntry
-from pruners.core.text_form import TextForm
+from pruners.guests.guest import Guest
 
 
 def write_record(
@@ -89,7 +91,7 @@ def with_own(known: Mapping[str, CatalogEntry], own: Sequence[Pruner]) -> dict[s
 def _state(pruner: Pruner) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What `Results.method` makes the same pruner of again; or the reason why it cannot."""
     try:
-        tree, tensors = as_tree(pruner)
+        tree, tensors = pruner.kept() if isinstance(pruner, Guest) else as_tree(pruner)
     except UnwritableError as error:
         return {"state": None, "no_state": str(error)}, {}
     return {"state": tree}, tensors
@@ -112,13 +114,15 @@ def describe(method: Method, known: Mapping[str, CatalogEntry], made_by: Mapping
         "trials": method.trials,
         "own_threshold": method.own_threshold,
         "partner_of": method.partner_of,
-        "parameters": _parameters(pruner),
+        "parameters": pruner.facts.parameters if isinstance(pruner, Guest) else identity.parameters(pruner),
         "composition": made_by["composition"],
         "thresholds": thresholds(pruner),
         "shared_bytes": method.shared_bytes(dim),
         "source": entry.source,
         "file": entry.file.name if entry.source == "file" else None,
         "file_hash": made_by["code"] if files_of(pruner) or given else None,
+        "texts": dict(pruner.texts) if isinstance(pruner, Guest) else {},
+        "source_hash": pruner.source_hash if isinstance(pruner, Guest) else None,
         "made_by": dict(made_by),
         **({} if method.codec == FLOAT16 else {"codec": describe_codec(method.codec, dim)}),
     }
@@ -129,7 +133,7 @@ def describe_codec(codec: Codec, dim: int) -> dict[str, Any]:
     return {
         "text": str(codec),
         "name": codec.name,
-        "parameters": _parameters(codec),
+        "parameters": identity.parameters(codec),
         "bytes_per_vector": codec.row(dim).itemsize,
         "shared_bytes": codec.shared_bytes(dim),
         "paper": codec.declaration.paper,
@@ -147,10 +151,4 @@ def _data_set(data_set: DataSet, store: Store) -> dict[str, Any]:
         "queries": len(judged),
         "languages": sorted({data_set.languages.get(query, "") for query in judged} - {""}),
         "content": dict(data_set.content),
-    }
-
-
-def _parameters(form: TextForm) -> dict[str, Any]:
-    return {
-        name: str(value) if isinstance(value, (Pruner, Window)) else value for name, value in form.parameters().items()
     }

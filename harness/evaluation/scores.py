@@ -24,6 +24,7 @@ from harness.scoring.sweep import score_page
 from harness.scoring.torch_sweep import GPU_TILE_TOKENS
 from harness.store.reader import Store
 from pruners import Codec, Merged, Page, Subset
+from pruners.core.errors import PruneBoardError
 from pruners.core.groups import Groups
 
 TOGETHER = 32  # pages that a method prunes in a row: its code and tables are then in the cache (a seventh faster)
@@ -108,7 +109,15 @@ def spread_scores(
 
     def score(indices: Sequence[int], packed: list[Any]) -> list[PageScores]:
         pages = [job.store.page(index) for index in indices]
-        return [_score(job, i, page, unpack(one, page)) for i, page, one in zip(indices, pages, packed, strict=True)]
+        try:
+            return [
+                _score(job, i, page, unpack(one, page)) for i, page, one in zip(indices, pages, packed, strict=True)
+            ]
+        except torch.OutOfMemoryError as error:
+            raise PruneBoardError(
+                f"the GPU's memory does not hold the scores of {pages[0].id!r} or a page after it against "
+                f"{len(job.queries)} queries: score on cores with --device cpu. What was finished is kept"
+            ) from error
 
     with PROCESSES.spread(prune, portions, workers, first_here=first_here) as results:
         yield (then([(pages, score(pages, packed))]) for pages, packed in zip(portions, results, strict=True))
@@ -133,12 +142,12 @@ def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
         if codec == FLOAT16:  # vectors as the store holds them
             scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
         elif results:
-            held = [_held(result, codec) for result in results]
+            held = [held_as(result, codec) for result in results]
             scores[[1 + row for row in rows]] = score_page(codec.stored(indexed), held, job.asked[text])[1:]
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
 
 
-def _held(result: Subset | Merged, codec: Codec) -> Subset | Merged:
+def held_as(result: Subset | Merged, codec: Codec) -> Subset | Merged:
     """A result as its index holds it: merged vectors are stored one by one, kept ones are the page's own."""
     if isinstance(result, Subset):
         return result

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.evaluation.index_size import FLOAT16
-from harness.evaluation.learned_state import from_tree, read_tensors
-from harness.evaluation.made_by import all_parts, describe_method
+from harness.evaluation.made_by import describe_method
 from harness.evaluation.methods import Method
 from harness.evaluation.record import learned_by
 from harness.submissions.run_facts import FinishedRun
@@ -14,6 +13,8 @@ from pruners import Codec, Pruner, catalogue
 from pruners.core import plugins
 from pruners.core.codec_catalog import codec_catalogue, read_codecs
 from pruners.core.errors import PruneBoardError
+from pruners.core.identity import all_parts
+from pruners.core.learned_state import from_tree, read_tensors
 from pruners.core.plugins import file_and_rest
 
 AS_MEASURED = {"code": "its code", "composition": "its window or parameters", "learned": "what it learned"}

@@ -28,7 +28,8 @@ MOST_PROBLEMS = 50  # said of one file
 REMOVED = "removed.json"
 PINS = "pins.json"
 VERIFIED = "verified.json"
-ROOT_FILES = {"README.md", "schema.json", PINS, VERIFIED, REMOVED}
+MEASURED_AGAIN = "measured-again.json"
+ROOT_FILES = {"README.md", "schema.json", PINS, VERIFIED, MEASURED_AGAIN, REMOVED}
 BENCHMARK = "benchmark.json"
 FULL = "full.json"
 BENCHMARK_FILES = {BENCHMARK, "pages.parquet", "qrels.parquet"}
@@ -227,9 +228,9 @@ def _check_new(root: Path, known: set[str], by: ChangeBy, about: About) -> None:
 def _check_maintained(root: Path, base: Path, by: ChangeBy, about: About) -> None:
     """Pins and what they hold are changed by maintainers; a benchmark's record only grows, by who measures first."""
     full = [path.relative_to(base) for ending in ENDINGS for path in base.glob(f"*/*/{Path(FULL).with_suffix(ending)}")]
-    for name in [Path(PINS), Path(VERIFIED), *full]:
+    for name in [Path(PINS), Path(VERIFIED), Path(MEASURED_AGAIN), *full]:
         if _changed(base / name, root / name) and not by.maintainer:
-            about(root / name).error("", "was changed: pinning is a maintainer's act", "restore it")
+            about(root / name).error("", "was changed: pinning and verifying are a maintainer's acts", "restore it")
     for old in sorted(path for name in BENCHMARK_FILES for path in base.glob(f"*/{name}")):
         new = root / old.relative_to(base)
         first = old.name == BENCHMARK and not (old.parent / "qrels.parquet").exists() and new.exists()

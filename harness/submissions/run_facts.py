@@ -20,6 +20,7 @@ from harness.submissions.schema import (
     DataSetFacts,
     Environment,
     MethodFacts,
+    Settings,
     Track,
 )
 from pruners.core.errors import PruneBoardError
@@ -86,7 +87,7 @@ def _data_set(data_set: str, facts: Mapping[str, Any]) -> DataSetFacts:
     )
 
 
-def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFacts:
+def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: bool = True) -> MethodFacts:
     """A method with its parameters and what it learned."""
     facts, codec = run.methods[text], codec_facts(run, text)
     declared = Track.diagnostic if facts["diagnostic"] else Track.quantised if codec else TRACKS[facts["output"]]
@@ -109,6 +110,8 @@ def method_facts(run: FinishedRun, text: str, track: Track | None) -> MethodFact
         snapped=facts["budget"] == "snapped",
         version=_version(facts),
         file_hash=facts["file_hash"],
+        source=facts.get("texts", {}) if with_source else {},
+        source_hash=facts.get("source_hash"),
         code=code_of(facts["made_by"]),
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
@@ -162,6 +165,21 @@ def backbone_facts(run: FinishedRun, name: str | None) -> BackboneFacts:
         profile=card.get("profile", "visual"),
         layers=card["layers"] or None,
         dim=card["dim"],
+    )
+
+
+def settings_facts(run: FinishedRun) -> Settings:
+    """The run's choices that change a number; of a folder its name is enough."""
+    config = run.config
+    return Settings(
+        seed=config.seed,
+        calibration=None if config.calibration is None else Path(config.calibration).name,
+        calibration_pages=config.calibration_pages,
+        window=None if config.window is None else Path(config.window).name,
+        window_pairs=config.window_pairs,
+        trials=config.trials,
+        dtype=config.dtype,
+        max_visual_tokens=config.max_visual_tokens,
     )
 
 

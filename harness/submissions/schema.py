@@ -27,6 +27,7 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.=-]{0,
 """Names a file or a folder, so it can never leave the one it belongs to."""
 Link = Annotated[str, StringConstraints(pattern=r"^https?://[^\s<>\"'`{}\\]+$", max_length=500)]
 Hash = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+-[0-9a-f]{16,64}$")]
+Source = Annotated[str, StringConstraints(max_length=200_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[float, Field(ge=0, le=1e12)]
 Percent = Annotated[float, Field(ge=0, le=1000)]
@@ -180,6 +181,10 @@ class MethodFacts(Strict):
     """Version of this project that holds the method, or of the package it comes from."""
     file_hash: Hash | None = None
     """Fingerprint of the file, for a method from a user's file: its code, with what it imports from its folder."""
+    source: dict[Word, Source] = {}
+    """The file of a method that is in no package, and what it imports from its folder: text by path, to run again."""
+    source_hash: Hash | None = None
+    """Fingerprint of that file's code, also where its text is not given: who has the file can show that it is it."""
     code: Hash | None = None
     """Fingerprint of all code that measured it: the method's and this project's. Every cell below 1.0 has the same."""
     signals: tuple[Word, ...] = ()
@@ -238,6 +243,27 @@ class Cell(Strict):
     """Fingerprint of the code that measured this cell, as the run noted it then."""
 
 
+class Settings(Strict):
+    """Choices of the run that change a number, and stand nowhere else in a submission."""
+
+    seed: Annotated[int, Field(ge=0, le=2**53)]
+    """Of random draws and of the calibration pages."""
+    calibration: Word | None = None
+    """The benchmark that methods were calibrated on, by its name; none: the one that belongs to the benchmark."""
+    calibration_pages: Count
+    """Pages drawn of it."""
+    window: Word | None = None
+    """Layers that were given to methods which left theirs open; none: found on the calibration set, or saved before."""
+    window_pairs: Count
+    """Pairs of a query and a page that the search for a window reads."""
+    trials: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Seeds of stochastic methods; none: as many as each method says."""
+    dtype: Word | None = None
+    """Asked for; none: the backbone's own."""
+    max_visual_tokens: Count | None = None
+    """Of a page; none: the backbone's own."""
+
+
 class Environment(Strict):
     """Where it was measured. Nothing of it should change a number."""
 
@@ -280,9 +306,14 @@ class Submission(Strict):
     """Checksum of the `.kept.parquet` file beside it."""
     reproduces: Slug | None = None
     """The id of the submission that a `reproduced` one measures again."""
+    settings: Settings | None = None
+    """What it takes to measure it again, beside the method; none where figures are reported, or were before 0.2."""
 
 
-MEASURED = ("format", "claim", "benchmark", "backbone", "method", "codec", "cells", "per_query", "kept", "reproduces")
+MEASURED = (
+    *("format", "claim", "benchmark", "backbone", "method", "codec", "cells", "per_query", "kept", "reproduces"),
+    "settings",
+)
 """In the id. Who submits, when, with which links and remarks, and on which machine, may be corrected."""
 
 
@@ -291,9 +322,16 @@ def content_id(submission: Submission) -> str:
 
     Defaults are left out, so that a new optional field changes no old id.
     """
+    return hashlib.sha256(content_text(submission).encode()).hexdigest()[:16]
+
+
+def content_text(submission: Submission) -> str:
+    """All that was measured, as one text. Times are not in it where settings are: the same measured twice is one id."""
     content = submission.model_dump(mode="json", include=set(MEASURED), exclude_defaults=True)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    if submission.settings is not None:
+        for cell in content["cells"]:
+            cell.pop("prune_ms", None)
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def with_id(submission: Submission) -> Submission:

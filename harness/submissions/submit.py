@@ -38,6 +38,7 @@ from harness.submissions.run_facts import (
     codec_facts,
     environment_facts,
     method_facts,
+    settings_facts,
 )
 from harness.submissions.schema import BenchmarkFacts, Cell, Origin, Submission, Track, with_id
 from harness.submissions.tables import PER_QUERY, kept_path, pack_kept, pack_per_query, per_query_path
@@ -70,6 +71,7 @@ def submit(
     track: str | None = None,
     reproduces: str | None = None,
     replace: str | None = None,
+    with_source: bool = True,
     date: str | None = None,
     out: Path | str | None = None,
     say: Callable[[str], None] = lambda text: None,
@@ -77,7 +79,8 @@ def submit(
     """One submission for each of `methods`, in the folder `out` (None: the project's own).
 
     None: all, but for built-in methods that another has on the board already, which `say` is told. `replace` is the
-    reason for which the submitter's earlier submissions of the same are taken back.
+    reason for which the submitter's earlier submissions of the same are taken back. The text of a method's own file
+    goes along unless `with_source` is False: only who has it can measure the method again.
     """
     day = date or datetime.now(UTC).date().isoformat()
     fields = {"submitter": submitter, "account": account, "paper": paper, "code": code, "note": note, "submitted": day}
@@ -93,7 +96,9 @@ def submit(
     home, run = Path(out) if out else own_folder("name a folder with --out"), FinishedRun(folder)
     write_benchmark(run, home)
     done, known = [], []
-    for made in new_submissions(run, WantedMethods(origin, tuple(methods), backbone_name, chosen, reproduces)):
+    for made in new_submissions(
+        run, WantedMethods(origin, tuple(methods), backbone_name, chosen, reproduces, with_source)
+    ):
         if not methods and not reproduces and _is_on_the_board(made.submission, home):
             known.append(made.submission.method.name)
             continue
@@ -129,6 +134,8 @@ class WantedMethods:
     """Name on the leaderboard, if it should not be the run's."""
     track: Track | None = None
     reproduces: str | None = None
+    with_source: bool = True
+    """Whether the text of a method's own file goes along, so that others can run it."""
 
 
 def new_submissions(run: FinishedRun, choice: WantedMethods) -> Iterator[NewSubmission]:
@@ -202,13 +209,14 @@ def _new(
         origin=choice.origin,
         benchmark=BenchmarkFacts(name=benchmark.facts.name, data_sets=data_sets),
         backbone=backbone_facts(run, choice.backbone),
-        method=method_facts(run, text, choice.track),
+        method=method_facts(run, text, choice.track, choice.with_source),
         codec=codec_facts(run, text),
         cells=tuple(cells),
         environment=environment_facts(run),
         per_query=checksum(per_query),
         kept=checksum(kept_bytes),
         reproduces=choice.reproduces,
+        settings=settings_facts(run),
     )
     return NewSubmission(with_id(submission), per_query, kept_bytes)
 

@@ -26,6 +26,7 @@ from harness.submissions.folder import (
     BENCHMARK,
     ENDINGS,
     FULL,
+    MEASURED_AGAIN,
     PINS,
     VERIFIED,
     ChangeBy,
@@ -36,6 +37,7 @@ from harness.submissions.folder import (
     read_submission,
     unsafe,
 )
+from harness.submissions.measured_again import Verification, read_measured_again, still_holds
 from harness.submissions.pins import (
     BenchmarkPin,
     PinnedFullModel,
@@ -69,7 +71,7 @@ class CheckedSubmission:
     scores: ResultsTable | None
     """Of each query; None where figures are reported."""
     status: str
-    """reported, unpinned, recomputed or reproduced; a preview of a run of one's own is self-reported."""
+    """reported, unpinned, recomputed, reproduced or verified; a preview of a run of one's own is self-reported."""
     warnings: tuple[str, ...] = ()
     coverage: Mapping[float, tuple[int, int]] = field(default_factory=dict)
     """Budget -> complete data sets (every language there), and data sets of the benchmark: 13 of 14."""
@@ -115,6 +117,7 @@ class _Checking:
     known: frozenset[str] = frozenset()
     """Ids that were there before."""
     pins: dict[str, BenchmarkPin] = field(default_factory=dict)
+    measured_again: dict[str, Verification] = field(default_factory=dict)
     records: dict[str, BenchmarkRecord | None] = field(default_factory=dict)
     full_models: dict[tuple[str, str], PinnedFullModel | None] = field(default_factory=dict)
     notes: list[Notes] = field(default_factory=list)
@@ -152,6 +155,7 @@ def validate(
     checking = _Checking(root, known)
     checking.pins = read_pins(root, checking.about(root / PINS))
     read_verified(root, checking.about(root / VERIFIED))
+    checking.measured_again = read_measured_again(root, checking.about(root / MEASURED_AGAIN))
     wanted = find_submissions(root) if files is None else list(files)
     looked_at = wanted if files is None else dict.fromkeys([*_context(files), *files])
     _check_each(checking, (_read(checking, path) for path in looked_at))
@@ -329,6 +333,21 @@ def _check_together(checking: _Checking) -> None:
         for entry in checking.entries
         if notes_of[entry.path].clean
     ]
+    checking.entries = [_with_verification(checking, entry, notes_of[entry.path]) for entry in checking.entries]
+
+
+def _with_verification(checking: _Checking, entry: CheckedSubmission, notes: Notes) -> CheckedSubmission:
+    """The highest rung, for who was measured again by a maintainer and has not changed since."""
+    record = checking.measured_again.get(entry.submission.id)
+    if record is None or not entry.ranked:
+        return entry
+    if not still_holds(record, read_submission(entry.path), entry.path):
+        what = f"{record.by} verified other content under this id on {record.on}: it changed since"
+        notes.warn(
+            "status", what, "a maintainer runs `harness reproduce` again, or takes it out of measured-again.json"
+        )
+        return entry
+    return replace(entry, status="verified")
 
 
 def _record(checking: _Checking, name: str) -> BenchmarkRecord | None:

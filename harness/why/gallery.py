@@ -40,7 +40,7 @@ class Picture:
 
 
 def gallery(methods: Sequence[str], stores: Path | None = None) -> dict[str, list[Picture]]:
-    """Pictures of built-in methods, one a budget; methods that this project does not have are left out."""
+    """Pictures of built-in methods, one a budget; left out are others, and those that read text instead of pages."""
     from harness.encode import default_root
     from harness.evaluation.methods import COMPOSITIONS
     from pruners import catalogue
@@ -103,9 +103,11 @@ def _made(stores: Path, methods: tuple[str, ...]) -> list[Picture]:
 
     benchmark, backbone, config = load_benchmark("minidocs"), registry.load("nano", Options()), Config()
     sets = {data_set.name: Pages(data_set, None, lambda: backbone) for data_set in benchmark.data_sets}
+    here = {*backbone.card.signals, "grid"}
+    fit = [method for method in choose_methods(methods, 1) if here.issuperset(method.pruner.needs)]
     with tempfile.TemporaryDirectory() as scratch:
         setting = Setting(config, benchmark, backbone, stores, 1, quiet, lambda text: None)
-        ready = calibrated(setting, {}, choose_methods(methods, 1), RunFolder(Path(scratch)))
+        ready = calibrated(setting, {}, fit, RunFolder(Path(scratch)))
     shown = []
     for name, page_id in PAGES:
         pages = sets[name]

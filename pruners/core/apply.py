@@ -17,7 +17,7 @@ from pruners.kernels.rows import squares
 
 from .budget import keep_count
 from .context import PruneContext
-from .contract import Diagnostic, Merged, Pruner, Subset
+from .contract import Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
 from .groups import Groups
 from .page import Page
@@ -75,7 +75,7 @@ def prune(
             raise PrunerError("prune() takes budget=0.1, or budgets=[0.05, 0.1]: one of the two")
         return prune_one(pruner, page, budget, seed=seed, trial=trial, queries=queries)
     require(pruner, page.available, f"page {page.id!r}")
-    if isinstance(pruner, Diagnostic) != (queries is not None):
+    if pruner.declaration.diagnostic != (queries is not None):
         way = "give it the page's gold queries" if queries is None else "only a diagnostic may see queries"
         raise PrunerError(f"pruner {str(pruner)!r}, page {page.id!r}: {way}")
     where = f"pruner {str(pruner)!r}, page {page.id!r}"
@@ -87,7 +87,7 @@ def prune(
         raise
     except PruneBoardError as error:
         raise PrunerError(f"{where}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         hint = "" if "grid" in pruner.needs else "; if it uses page.grid, it must declare needs=('grid',)"
         raise PrunerError(

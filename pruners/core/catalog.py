@@ -91,17 +91,24 @@ def resolve_stored(selectors: Sequence[str]) -> list[tuple[Pruner, Codec | None]
     """The same with codecs: `sap | int8`. None: the text names no codec."""
     from . import expression
 
+    texts, known = expressions(selectors)
+    codecs = codec_catalogue()
+    return [each for text in texts for each in expression.read(text, known, codecs)]
+
+
+def expressions(selectors: Sequence[str]) -> tuple[list[str], dict[str, CatalogEntry]]:
+    """What a user typed as texts without files, and the names that these may use. No file is run for it."""
     split = [_split(selector) for selector in selectors]
     known = catalogue(dict.fromkeys(file for file, _ in split if file))
-    found: list[tuple[Pruner, Codec | None]] = []
+    found: list[str] = []
     for file, text in split:
-        texts = [text]
         if file and not text:
-            texts = [entry.name for entry in scan(file)]
+            found += [entry.name for entry in scan(file)]
         elif file and text.startswith("("):
-            texts = [_only_name(file) + text]
-        found += [each for t in texts for each in expression.read(t, known, codec_catalogue())]
-    return found
+            found.append(_only_name(file) + text)
+        else:
+            found.append(text)
+    return found, known
 
 
 def parse(text: str) -> Pruner:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from .apply import calibrate, prune
-from .contract import Diagnostic, Merged, Pruner, Subset, unit
+from .contract import Merged, Pruner, Subset, unit
 from .errors import PrunerError
 from .page import SIGNALS, Page
 
@@ -21,6 +21,7 @@ BUDGETS = (1e-6, 0.05, 0.10, 0.20, 1.0)
 """The standard budgets, one so small that a single vector is left, and the whole page."""
 
 LAYERS = 4
+ONE_ROW = ("ink", "token", "stopword")  # signals that are no attention
 
 
 def synthetic_page(
@@ -31,7 +32,7 @@ def synthetic_page(
     rng = np.random.default_rng([seed, rows, cols])
     centres = rng.standard_normal((max(1, n // 12), dim))
     vectors = centres[rng.integers(len(centres), size=n)] + 0.7 * rng.standard_normal((n, dim))
-    made = {name: rng.exponential(size=(1 if name == "ink" else layers, n)) for name in signals}
+    made = {name: rng.exponential(size=(1 if name in ONE_ROW else layers, n)) for name in signals}
     if "ink" in made:
         made["ink"][:, rng.random(n) < 1 / 3] = 0
     return Page(
@@ -86,7 +87,7 @@ def check_contract(pruner: Pruner, own_signals: Collection[str] = ()) -> list[Pr
     pruner = calibrate(pruner, [usual, pages["dense"]], BUDGETS)
     proofs = []
     for kind, page in pages.items():
-        queries = [usual.vectors[:5]] if isinstance(pruner, Diagnostic) else None
+        queries = [usual.vectors[:5]] if pruner.declaration.diagnostic else None
         together = prune(pruner, page, BUDGETS, queries=queries)
         where = f"pruner {str(pruner)!r}, page {page.id!r}"
         for i, budget in enumerate(BUDGETS):

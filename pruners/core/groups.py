@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from pruners.kernels import groups as kernels
-from pruners.kernels.rows import squares
+from pruners.kernels.rows import add_rows, squares
 
 from .errors import PruneBoardError
 
@@ -61,3 +61,22 @@ def group(patches: torch.Tensor, labels: np.ndarray | torch.Tensor, k: int, reno
     if empty >= 0:
         raise PruneBoardError(f"group {empty} of {k} has no patch")
     return Groups(patches, labels, kernels.scales(patches.numpy(), labels, k, renormalize))
+
+
+def weighted_means(
+    patches: torch.Tensor, labels: np.ndarray, weights: np.ndarray, k: int, renormalize: bool
+) -> torch.Tensor:
+    """The mean `[k, d]` of each group, in which patches count by their weights; of a group without any, the plain mean.
+
+    Labels are those of `group`. These are vectors and not `Groups`, whose patches all count the same.
+    """
+    plain = group(patches, labels, k, renormalize=False)
+    weights = np.asarray(weights, np.float64)
+    inside = plain.labels >= 0
+    total = np.bincount(plain.labels[inside], weights[inside], k)
+    own = np.where(inside & (total[plain.labels] == 0), 1.0, weights)
+    total = np.bincount(plain.labels[inside], own[inside], k)
+    sums = np.zeros((k, patches.shape[1]))
+    add_rows(sums, plain.labels, own[:, None] * patches.numpy())
+    made = torch.from_numpy((sums / total[:, None]).astype(np.float32))
+    return torch.nn.functional.normalize(made, dim=-1) if renormalize else made

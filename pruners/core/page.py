@@ -23,6 +23,8 @@ SIGNALS = {
     "all_to_visual": "attention a patch receives from all rows, prompt included, mean over heads, per layer",
     "eos": "attention of the last valid prompt token to a patch, mean over heads, per layer",
     "ink": "standard deviation of a patch's pixels, one row",
+    "token": "of a text encoder: the number of each token in its vocabulary, one row",
+    "stopword": "of a text encoder: 1 where a token belongs to a stop word or is no word, else 0, one row",
 }
 """The signals the built-in backbones capture. A backbone of one's own may offer others; methods ask by name."""
 

@@ -69,6 +69,22 @@ def greedy_order(distance: np.ndarray, factor: np.ndarray, bonus: np.ndarray, st
     return np.array(order)
 
 
+def hull_order(vectors: np.ndarray, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    order, distances = [start], [np.inf]
+    nearest = np.repeat(vectors[[start]].astype(np.float64), len(vectors), 0)  # the point of the hull that each follows
+    while len(order) < count:
+        squared = ((vectors - nearest) ** 2).sum(1)
+        squared[squared < 1e-6] = 0
+        squared[order] = -1
+        order.append(int((squared >= (1 - 1e-5) * squared.max()).argmax()))
+        distances.append(np.sqrt(squared[order[-1]]))
+        for j, point in enumerate(nearest):
+            step = vectors[order[-1]] - point
+            part = np.clip((vectors[j] - point) @ step / max(step @ step, 1e-30), 0, 1)
+            nearest[j] = point + part * step
+    return np.array(order), np.array(distances)
+
+
 def squared_distances(vectors: np.ndarray) -> np.ndarray:
     return ((vectors[:, None] - vectors[None, :]) ** 2).sum(-1)
 

@@ -23,17 +23,35 @@ def ward_of_products(products: np.ndarray) -> np.ndarray:
     return _grown(euclidean(products), "ward")
 
 
+def ward_cosine(vectors: np.ndarray) -> np.ndarray:
+    """Merges by Ward's rule over 1 - cos, as if that were a Euclidean distance."""
+    return _grown(_cosine(vectors), "ward")
+
+
 def average_cosine(vectors: np.ndarray) -> np.ndarray:
     """Merges by average linkage over 1 - cos."""
+    return _grown(_cosine(vectors), "average")
+
+
+def average_cosine_heights(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same merges, and the mean distance at which each happens; it never falls."""
+    tree = _linkage(_cosine(vectors), "average")
+    return tree[:, :2].astype(np.int64), tree[:, 2]
+
+
+def _cosine(vectors: np.ndarray) -> np.ndarray:
+    """1 - cos of all pairs, one row's after another's."""
     x = vectors.astype(np.float64)
     x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return _grown(np.maximum(1 - squareform(x @ x.T, checks=False), 0), "average")
+    return np.maximum(1 - squareform(x @ x.T, checks=False), 0)
 
 
 def _grown(distances: np.ndarray, rule: str) -> np.ndarray:
-    if not len(distances):  # of a single point
-        return np.empty((0, 2), np.int64)
-    return linkage(distances, rule)[:, :2].astype(np.int64)
+    return _linkage(distances, rule)[:, :2].astype(np.int64)
+
+
+def _linkage(distances: np.ndarray, rule: str) -> np.ndarray:
+    return linkage(distances, rule) if len(distances) else np.empty((0, 4))  # a single point has no merges
 
 
 @numba.njit(cache=True)

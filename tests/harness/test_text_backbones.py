@@ -75,9 +75,30 @@ def test_signals_are_those_of_eager_attention(backbone):
         "all_to_visual": maps[:, :, :, 1:-1].sum(2).mean(1),
         "eos": maps[:, :, -1, 1:-1].mean(1),
     }
-    assert page.signals.keys() == wanted.keys()
+    assert set(page.signals) == {*wanted, "token", "stopword"} == set(backbone.card.signals)
     for name, signal in wanted.items():
         assert (page.signals[name] - signal).abs().max() <= 2e-5, name
+
+
+def test_signals_say_which_tokens_a_page_has_and_which_are_stop_words(backbone):
+    text = "The environment isn't a preprocessing step, of all steps: 3 above-mentioned steps."
+    (page,) = backbone.encode_pages([text])
+    assert page.signals["token"].tolist() == [tokens_of(backbone, text)]
+    spelled = backbone.tokenizer.convert_ids_to_tokens(tokens_of(backbone, text))
+    idle = [token for token, flag in zip(spelled, page.signals["stopword"][0].tolist(), strict=True) if flag]
+    assert idle == ["the", "'", "a", ",", "of", "all", ":", "above", "-", "."]
+    (page,) = backbone.encode_pages(
+        ["androgynous"]
+    )  # and ##ro ##gy ##nous: what spells a stop word is a part of another
+    assert backbone.tokenizer.convert_ids_to_tokens(page.signals["token"][0].long().tolist())[0] == "and"
+    assert not page.signals["stopword"].any()
+
+
+def test_token_signals_follow_the_windows_of_a_long_page(backbone):
+    (page,) = backbone.encode_pages([LONG])
+    assert page.signals["token"].tolist() == [tokens_of(backbone, LONG)]
+    spelled = backbone.tokenizer.convert_ids_to_tokens(tokens_of(backbone, LONG))
+    assert page.signals["stopword"].tolist() == [[float(token in ("that", ".")) for token in spelled]]
 
 
 def test_a_long_page_is_read_to_its_end_in_overlapping_windows(backbone):
@@ -110,6 +131,7 @@ def test_a_page_without_text_keeps_one_vector(backbone):
     for nothing in (empty, blank):
         assert nothing.vectors.shape == (1, 384)
         assert nothing.signals["indegree"].shape == (6, 1)
+        assert nothing.signals["stopword"].tolist() == [[1]]
     assert len(page.vectors) == len(tokens_of(backbone, SHORT))
     with pytest.raises(PruneBoardError, match="no token in the query"):
         backbone.encode_queries(["\u200b"])

@@ -151,3 +151,8 @@ def test_what_is_wrong_is_said(tmp_path, monkeypatch):
     with pytest.raises(PruneBoardError, match="--max-visual-tokens cannot be had"):
         registry.load("mteb:vidore/colqwen2-v1.0", Options(device="cpu", max_visual_tokens=20))
     assert registry.choose("mteb:vidore/colqwen2-v1.0@abc").revision == "abc"
+
+
+def test_a_model_whose_wrapper_cannot_run_is_refused_with_what_can():
+    with pytest.raises(PruneBoardError, match="use --backbone colqwen-omni"):
+        registry.load("mteb:vidore/colqwen-omni-v0.1")

@@ -117,3 +117,53 @@ def save_colmodernvbert(folder: Path, *, seed: int = 0) -> Path:
     _save(randomise(ColModernVBert(config), seed), folder)
     processor.save_pretrained(folder)
     return folder
+
+
+OMNI_CHAT = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def save_colqwen_omni(folder: Path, *, seed: int = 0) -> Path:
+    from colpali_engine.models import ColQwen2_5OmniProcessor
+    from transformers import Qwen2VLImageProcessor, Qwen2VLVideoProcessor, WhisperFeatureExtractor
+    from transformers.models.qwen2_5_omni import Qwen2_5OmniThinkerConfig
+
+    from harness.backbones.colqwen_omni import ColQwenOmniBackbone
+
+    names = [*QWEN_SPECIAL, "audio_pad", "audio_start", "audio_end"]
+    named = {"image_token": "image_pad", "video_token": "video_pad", "audio_token": "audio_pad"}
+    named |= {"vision_bos_token": "vision_start", "vision_eos_token": "vision_end"}
+    named |= {"audio_bos_token": "audio_start", "audio_eos_token": "audio_end"}
+    tokenizer = trained_tokenizer(
+        [f"<|{name}|>" for name in names],
+        pad="<|endoftext|>",
+        eos="<|im_end|>",
+        side="left",
+        named={key: f"<|{name}|>" for key, name in named.items()},
+    )
+    tokenizer.chat_template = OMNI_CHAT
+    pixels = {"min_pixels": 4 * 28 * 28, "max_pixels": 48 * 28 * 28}
+    processor = ColQwen2_5OmniProcessor(
+        image_processor=Qwen2VLImageProcessor(**pixels),
+        video_processor=Qwen2VLVideoProcessor(**pixels),
+        feature_extractor=WhisperFeatureExtractor(feature_size=128),
+        tokenizer=tokenizer,
+        chat_template=OMNI_CHAT,
+    )
+    fields = qwen_config(processor, generation="2.5").to_dict()
+    special = {key: fields[key] for key in fields if key.endswith("_token_id") and "vision" in key}
+    special |= {"image_token_id": fields["image_token_id"], "video_token_id": fields["video_token_id"]}
+    special |= {"audio_token_id": tokenizer.convert_tokens_to_ids("<|audio_pad|>")}
+    text = {key: fields["text_config"][key] for key in ("vocab_size", "hidden_size", "intermediate_size")}
+    text |= {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2}
+    text |= {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}
+    eyes = {"depth": 2, "hidden_size": 32, "out_hidden_size": 64, "num_heads": 2, "intermediate_size": 48}
+    eyes |= {"window_size": 56, "fullatt_block_indexes": [1]}
+    ears = {"d_model": 32, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 32, "output_dim": 64}
+    config = Qwen2_5OmniThinkerConfig(text_config=text, vision_config=eyes, audio_config=ears, **special)
+    _save(randomise(ColQwenOmniBackbone.classes()[0](config), seed), folder)
+    processor.save_pretrained(folder)
+    return folder

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
-from pruners.kernels import coverage, groups, kmeans, reference, rows, tome, trees, voronoi
+from pruners.kernels import coverage, groups, hull, kmeans, reference, rows, tome, trees, voronoi
 
 Case = tuple[Any, ...]
 Make = Callable[[np.random.Generator, np.ndarray], Case]
@@ -69,6 +69,7 @@ CASES: dict[Callable[..., Any], Make] = {
     trees.euclidean: products,
     coverage.cosine_distances: lambda rng, x: (x,),
     coverage.greedy_order: greedy,
+    hull.hull_order: lambda rng, x: (x, int(rng.integers(len(x))), int(rng.integers(1, len(x) + 1))),
     kmeans.squared_distances: lambda rng, x: (x,),
     kmeans.seed_centres: draws,
     kmeans.lloyd: start,
@@ -85,14 +86,16 @@ def test_a_kernel_computes_what_its_reference_does(kernel: Callable[..., Any], t
         case = CASES[kernel](rng, vectors(rng, n, ties))
         expected = getattr(reference, kernel.__name__)(*case)
         found = kernel(*[part.copy() if isinstance(part, np.ndarray) else part for part in case])
-        if isinstance(found, np.ndarray) and found.dtype.kind == "f":
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=3e-5)
-        else:  # labels, orders and places are the same ones
-            np.testing.assert_array_equal(found, expected)
+        parts = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+        for part, wanted in parts:
+            if isinstance(part, np.ndarray) and part.dtype.kind == "f":
+                np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=3e-5)
+            else:  # labels, orders and places are the same ones
+                np.testing.assert_array_equal(part, wanted)
 
 
 def test_no_kernel_and_no_reference_is_left_out() -> None:
-    modules = (coverage, groups, kmeans, rows, tome, trees, voronoi)
+    modules = (coverage, groups, hull, kmeans, rows, tome, trees, voronoi)
     inner = {"square", "set_unit", "add_rows", "ordered32", "sizes"}  # steps of the others
     own = [(module, value) for module in modules for value in vars(module).values() if callable(value)]
     public = {v.__name__ for m, v in own if isinstance(v, CPUDispatcher) and v.__module__ == m.__name__}

@@ -61,18 +61,6 @@ def test_plain_means_are_shorter_than_one(pairs: Page, text: str) -> None:
     assert (vectors(text, pairs, 0.5).norm(dim=1) < 1).all()
 
 
-@pytest.mark.parametrize("factor", [4, 9, 25])
-def test_token_pooling_equals_colpali_engines_pooler(factor: int) -> None:
-    from colpali_engine.compression.token_pooling import HierarchicalTokenPooler
-
-    page = synthetic_page(15, 20, dim=24)
-    theirs = HierarchicalTokenPooler().pool_embeddings([page.vectors], pool_factor=factor)[0]
-    assert len(theirs) == 300 // factor
-    assert same_set(vectors("token_pooling", page, len(theirs) / 300), theirs)
-    plain_ward = means(page, trees.cut(trees.ward(page.vectors.numpy()), len(theirs)))
-    assert not same_set(unit(plain_ward), theirs), "the engine clusters rows of the similarity matrix, not the vectors"
-
-
 @pytest.mark.parametrize("budget", [0.05, 0.1, 0.2])
 def test_agglomerative_equals_scikit_learn(budget: float) -> None:
     page = synthetic_page(15, 20, dim=24)

@@ -13,7 +13,10 @@ from pruners import SIGNALS, Page, Pruner, PrunerError, Subset, Window, catalogu
 BUDGETS = (1e-6, 0.05, 0.10, 0.20, 1.0)
 NEED_A_PART = {"adaptive": "adaptive(eos)", "merge": "merge(sap)"}
 NAMES = [NEED_A_PART.get(name, name) for name in catalogue()]
-QUADRATIC = {"agglomerative", "attn_fps", "kcenter", "kmeans", "mmr", "token_pooling", "tome", "voronoi"}
+QUADRATIC = {
+    *("adamerge", "agglomerative", "attn_fps", "docmerger", "dominance", "kcenter", "kmeans", "mmr", "token_pooling"),
+    *("fair_ward", "tome", "voronoi", "ward"),
+}
 DIM = 16
 
 

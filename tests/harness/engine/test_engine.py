@@ -72,13 +72,20 @@ def test_an_address_must_be_one(address: str) -> None:
         pass
 
 
-def test_an_address_that_does_not_answer_is_named_soon() -> None:
+@pytest.mark.parametrize("listens", [False, True], ids=["nobody", "somebody who says nothing"])
+def test_an_address_that_does_not_answer_is_named_soon(listens: bool, monkeypatch) -> None:
     pytest.importorskip("ray")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    monkeypatch.setattr("harness.engine.ray.PATIENCE", 1.0)
+    mute = socket.socket()
+    mute.bind(("127.0.0.1", 0))
+    port = mute.getsockname()[1]
+    if listens:
+        mute.listen()
+    else:
+        mute.close()
     begun = time.monotonic()
     with (
+        mute,
         pytest.raises(PruneBoardError, match=rf"no Ray cluster answers at 127.0.0.1:{port} .*--ray-address local"),
         open_engine("ray", ray_address=f"127.0.0.1:{port}"),
     ):

@@ -225,25 +225,6 @@ def test_a_method_that_writes_into_pages_is_named_and_harms_no_other(toy, tmp_pa
     ]
 
 
-DYING = """
-import os
-from pruners import scorer
-
-@scorer("dying")
-def dying(page):
-    if page.id == "page-7":
-        os._exit(1)
-    return page.vectors[:, 0]
-"""
-
-
-def test_a_worker_that_dies_ends_the_run_with_a_reason(toy, tmp_path: Path) -> None:
-    file = tmp_path / "dying.py"
-    file.write_text(DYING)
-    with pytest.raises(PruneBoardError, match="a worker process died without a word"):
-        run(toy, tmp_path / "run", workers=2, pruners=(str(file), "eos"))
-
-
 def test_calibration_pages_must_not_be_evaluated(toy, tmp_path: Path) -> None:
     with pytest.raises(PruneBoardError, match="share 25 pages, the first is 'page-0'"):
         run(toy, tmp_path / "run", calibration=str(Path(toy.benchmark) / "plain"), pruners=("docpruner",))

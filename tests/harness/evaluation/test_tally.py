@@ -22,6 +22,7 @@ from harness.scoring.queries import QueryTiles
 from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
+from pruners import PruneBoardError
 
 PAGES, QUERIES = 70, 6
 QRELS = {f"q{q}": {f"p{(7 * q + i) % PAGES:02d}": i for i in range(4)} for q in range(QUERIES - 1)}  # the last has none
@@ -135,6 +136,17 @@ def test_beside_a_gpu_figures_are_those_of_the_cpu(store: Store, monkeypatch: py
     np.testing.assert_allclose(found[0], expected[0], atol=1e-5)
     for one, other in zip(expected[5:], found[5:], strict=True):
         assert np.array_equal(one, other)
+
+
+def test_a_gpu_without_memory_for_scores_is_said_with_a_way_out(
+    store: Store, monkeypatch: pytest.MonkeyPatch, like_a_gpu: None
+) -> None:
+    def full(*page: object) -> np.ndarray:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(scores, "score_page", full)
+    with pytest.raises(PruneBoardError, match=r"GPU's memory does not hold the scores of '.*--device cpu"):
+        run(store, 1)
 
 
 def test_what_goes_between_processes_is_small_and_the_same(store: Store) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load, save
 
-from pruners import Codec, Window
-from pruners.core.errors import PruneBoardError
-from pruners.core.text_form import TextForm
+from .codec import Codec
+from .errors import PruneBoardError
+from .page import Window
+from .text_form import TextForm
 
 
 class UnwritableError(PruneBoardError):
@@ -86,9 +86,13 @@ READERS: dict[str, Callable[[Any, Callable[[Any], Any], Mapping[str, torch.Tenso
 
 
 def pack_tensors(tensors: Mapping[str, torch.Tensor]) -> bytes:
+    from safetensors.torch import save
+
     return save(dict(tensors))
 
 
 def read_tensors(data: bytes | None) -> dict[str, torch.Tensor]:
     """The tensors beside a method's JSON; none, if it learned none."""
+    from safetensors.torch import load
+
     return {} if data is None else load(data)

@@ -67,9 +67,7 @@ def _spot(rng: random.Random, mutant: Mutant, kind: type | tuple[type, ...] | No
 
 
 def _set(mutant: Mutant, path: tuple, value: Any) -> None:
-    holder(mutant.content, path)[path[-1]] = copy.deepcopy(
-        value
-    )  # nothing stands twice
+    holder(mutant.content, path)[path[-1]] = copy.deepcopy(value)  # nothing stands twice
     mutant.what.append(f"{'.'.join(map(str, path))} = {str(value)[:40]!r}")
 
 

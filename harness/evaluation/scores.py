@@ -142,12 +142,12 @@ def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
         if codec == FLOAT16:  # vectors as the store holds them
             scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
         elif results:
-            held = [_held(result, codec) for result in results]
+            held = [held_as(result, codec) for result in results]
             scores[[1 + row for row in rows]] = score_page(codec.stored(indexed), held, job.asked[text])[1:]
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
 
 
-def _held(result: Subset | Merged, codec: Codec) -> Subset | Merged:
+def held_as(result: Subset | Merged, codec: Codec) -> Subset | Merged:
     """A result as its index holds it: merged vectors are stored one by one, kept ones are the page's own."""
     if isinstance(result, Subset):
         return result

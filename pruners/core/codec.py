@@ -84,7 +84,7 @@ class Codec(TextForm):
 
     def stored(self, vectors: torch.Tensor) -> torch.Tensor:
         """Vectors as a search finds them."""
-        import torch  # not above: submissions that name a codec are checked without it
+        import torch  # sizes are checked, and the site is built, without it
 
         dim = vectors.shape[1]
         rows = self.encode(np.ascontiguousarray(vectors.detach().cpu().numpy(), np.float32))

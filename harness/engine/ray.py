@@ -70,9 +70,11 @@ def connect(address: str, workers: int | None, gpus_per_worker: float | None) ->
                 ray.init(address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise _no_cluster(address, str(error).splitlines()[0]) from error
+    engine = RayEngine(gpus_per_worker)
     try:
-        yield RayEngine(gpus_per_worker)
+        yield engine
     finally:
+        engine.dismiss()
         if ours:
             ray.shutdown()
 

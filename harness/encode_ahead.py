@@ -142,7 +142,7 @@ class PagesAhead:
             except BrokenProcessPool as error:
                 raise PruneBoardError(
                     "a process that makes pages ready died without a word, most likely for want of memory. What was "
-                    "finished is kept; --workers 1 or a smaller --batch-size takes less"
+                    "finished is kept; a smaller --batch-size takes less"
                 ) from error
             memory = self.places[self.taken % len(self.places)]
             self.taken += 1

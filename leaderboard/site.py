@@ -28,6 +28,8 @@ from pruners.core.errors import PruneBoardError
 
 MARK = "files.json"
 """Says that a folder is a build of this site, and what is in it."""
+BOARD = ("downloads.js", "board.js")
+"""The board's script, after the facts of its columns."""
 STATIC = ("site.css", "site.js", "advise.js", "compare.js", "front.js", "favicon.svg")
 
 
@@ -88,7 +90,8 @@ def build(
         for name in STATIC:
             write_inside(new, name, (static / name).read_bytes())
         columns = f'"use strict";\nconst COLUMNS = {json.dumps(column_facts())};\n'.encode()
-        write_inside(new, "board.js", columns + (static / "board.js").read_bytes())
+        parts = [columns, *((static / name).read_bytes() for name in BOARD)]
+        write_inside(new, "board.js", b"".join(parts))  # one request
         write_inside(new, "preview.png", social_picture(len(methods), len({v.backbone for v in views}), submissions))
         for name, content in extra_files(views, base_url) if publish else ():
             write_inside(new, name, content)

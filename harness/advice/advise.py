@@ -105,10 +105,10 @@ class Advice:
         }
 
 
-def _promise(option: Option) -> tuple[float, float, str, float]:
+def _promise(option: Option) -> tuple[bool, float, float, str, float]:
     row = option.candidate
     found = row.retention if row.low is None else row.low
-    return -(found or 0.0), row.bytes_per_page or 0.0, row.text, row.budget
+    return bool(row.barred), -(found or 0.0), row.bytes_per_page or 0.0, row.text, row.budget
 
 
 def _record(option: Option) -> dict[str, Any]:

@@ -31,7 +31,8 @@ class ScanRate:
     @property
     def words(self) -> str:
         shape = f"{self.query_vectors} query vectors of {self.dim} dimensions"
-        return f"{self.ns_per_vector:.3g} ns a page vector, float32 MaxSim, {shape}, measured on this machine now"
+        rate = f"{float(f'{self.ns_per_vector:.3g}'):,g} ns a page vector"
+        return f"{rate}, float32 MaxSim, {shape}, measured on this machine now"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from harness.advice.advise import Basis
@@ -22,7 +23,7 @@ def run_candidates(results: Results) -> Iterator[Candidate]:
     for row in results.rows:
         facts = methods.get(row["method"], {})
         whole = row["method"] == FULL and "retention_interval" not in row
-        low, high = (100.0, 100.0) if whole else row["retention_interval"]
+        low, high = (100.0, 100.0) if whole else map(_known, row["retention_interval"])
         yield Candidate(
             text=row["method"],
             budget=row["budget"],
@@ -35,8 +36,13 @@ def run_candidates(results: Results) -> Iterator[Candidate]:
             vectors_per_page=row["vectors_per_page"],
             prune_ms=row.get("prune_ms_per_page"),
             needs=tuple(facts.get("needs", ())),
-            barred=why_barred(STATUS, "diagnostic" if facts.get("diagnostic") else "", None, low == low, True),
+            barred=why_barred(STATUS, "diagnostic" if facts.get("diagnostic") else "", None, low is not None, True),
         )
+
+
+def _known(value: float) -> float | None:
+    """None where the full model finds nothing, so that there is no interval."""
+    return None if math.isnan(value) else value
 
 
 def run_basis(results: Results) -> Basis:

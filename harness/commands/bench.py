@@ -68,6 +68,31 @@ def scoring(
 
 
 @app.command()
+def codecs(
+    n: Annotated[int, typer.Option("-n", help="Vectors a page.")] = 1024,
+    dim: Annotated[int, typer.Option(help="Width of a vector.")] = 128,
+    pages: Annotated[int, typer.Option(help="Pages of the sweep.")] = 4,
+    queries: Annotated[int, typer.Option(help="Queries of the sweep.")] = 100,
+    tokens: Annotated[int, typer.Option(help="Vectors a query.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Codecs beside faiss and plain numpy; all methods x budgets x 4 codecs beside one full pass and cell by cell."""
+    import json
+
+    from harness.bench.codecs import PAGE_COLUMNS, SWEEP_COLUMNS, SWEPT, measure_pages, measure_sweep
+    from harness.progress import bar, quiet
+
+    progress = quiet if as_json else bar
+    rows, sweep = measure_pages(n, dim, progress), measure_sweep(pages, queries, tokens, progress)
+    if as_json:
+        print(json.dumps({"codecs": rows, "sweep": sweep}, indent=2))
+        return
+    print_rows(rows, PAGE_COLUMNS, title=f"one page of {n} x {dim}, one core, CPU ms (median)", as_json=False)
+    size = f"{sweep[0]['cells']} cells ({SWEPT}) on {pages} pages of 1,024 x 128, {queries} queries of {tokens}"
+    print_rows(sweep, SWEEP_COLUMNS, title=size, as_json=False)
+
+
+@app.command()
 def calibration(
     pairs: Annotated[int, typer.Option(help="Pairs, each of a page of its own.")] = 500,
     layers: Annotated[int, typer.Option(help="Layers of the backbone.")] = 36,

@@ -90,7 +90,8 @@ def backbones(
 
     found = rows(backbone)
     for row in [] if as_json else found:
-        row["about"] = [row["checkpoint"] or f"name one: {row['name']}=FOLDER", *row["gives"]]
+        form = f"{row['name']}:ID" if row["name"] in ("mteb", "st") else f"{row['name']}=FOLDER"
+        row["about"] = [row["checkpoint"] or f"name one: {form}", *row["gives"]]
         row["proof"] = [row["figure"] or "no published figure", row["verified"] or "verified nowhere yet"]
     columns = {"name": "backbone", "about": "default checkpoint, and what it gives"}
     columns |= {"proof": "the figure that verifies it, and where it has been verified"}

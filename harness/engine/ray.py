@@ -20,12 +20,15 @@ from harness.engine.sameness import node_name, require_same, whereabouts
 from harness.workers import AHEAD, one_thread
 from pruners.core.errors import PruneBoardError
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told that it runs
-os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster begun here: as urgent as other processes
-os.environ.setdefault(
-    "RAY_NUM_REDIS_GET_RETRIES", "5"
-)  # a cluster that is gone: tried for minutes, not for a quarter of an hour
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a coming default, of which Ray warns at each start
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nobody is told that it runs
+    "RAY_worker_niceness": "0",  # of a cluster begun here: as urgent as other processes
+    "RAY_raylet_start_wait_time_s": "120",  # a busy machine needs more than 30
+    "RAY_NUM_REDIS_GET_RETRIES": "5",  # a cluster that is gone is tried for minutes, not for a quarter of an hour
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a coming default, of which Ray warns at each start
+}
+for name, value in SETTINGS.items():
+    os.environ.setdefault(name, value)
 
 try:
     import cloudpickle

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.index_size import FLOAT16, vector_bits
 from harness.evaluation.pruned_pages import NATIVE, Job, PrunedPage, pack, prune_pages, unpack
 from harness.evaluation.shared_store import SharedStore
@@ -90,7 +90,7 @@ def spread_scores(
     workers: int,
     then: Callable[[Lots], Any] = in_a_row,
     *,
-    engine: Engine = PROCESSES,
+    engine: WorkEngine = PROCESSES,
     first_here: bool = True,
     ordered: bool = True,
 ) -> Iterator[Iterator[Any]]:
@@ -142,12 +142,12 @@ def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
         if codec == FLOAT16:  # vectors as the store holds them
             scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
         elif results:
-            held = [_held(result, codec) for result in results]
+            held = [held_as(result, codec) for result in results]
             scores[[1 + row for row in rows]] = score_page(codec.stored(indexed), held, job.asked[text])[1:]
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
 
 
-def _held(result: Subset | Merged, codec: Codec) -> Subset | Merged:
+def held_as(result: Subset | Merged, codec: Codec) -> Subset | Merged:
     """A result as its index holds it: merged vectors are stored one by one, kept ones are the page's own."""
     if isinstance(result, Subset):
         return result

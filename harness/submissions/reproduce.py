@@ -164,13 +164,22 @@ def _rankings(stated: pd.DataFrame, measured: pd.DataFrame, scores: _Scores) -> 
         if theirs != ours:
             if (at := scores.out_of_order(row, theirs, ours)) is not None:
                 shown = [pages[at] if at < len(pages) else "nothing" for pages in (theirs, ours)]
-                return ties, f"{_where(row)}, position {at + 1}: submitted is {shown[0]}, measured is {shown[1]}"
+                place = f"{_where(row)}, position {at + 1}: submitted is {shown[0]}, measured is {shown[1]}"
+                return ties, f"{place}. {_how_much(both)}"
             ties += 1
         gap = abs(_number(row["score_retention"]) - _number(row["score_retention_again"]))
         if gap > RATIO:
             was, is_ = row["score_retention"], row["score_retention_again"]
             return ties, f"{_where(row)}: the Score Retention submitted is {was:.4f}, measured is {is_:.4f}"
     return ties, ""
+
+
+def _how_much(both: pd.DataFrame) -> str:
+    """Whether two measurements of one thing are before us, or two things: for whoever must judge a difference."""
+    other = sum(list(a) != list(b) for a, b in zip(both[RANKING], both[f"{RANKING}_again"], strict=True))
+    means = both.groupby(["data_set", "language", "budget"])[["ndcg@5", "ndcg@5_again"]].mean()
+    gap = float((means["ndcg@5"] - means["ndcg@5_again"]).abs().max())
+    return f"In all {other} of {len(both)} rankings differ, and a cell's mean NDCG@5 by {100 * gap:.2f} points at most"
 
 
 def _number(value: Any) -> float:

@@ -157,8 +157,8 @@ def validate(
     read_verified(root, checking.about(root / VERIFIED))
     checking.measured_again = read_measured_again(root, checking.about(root / MEASURED_AGAIN))
     wanted = find_submissions(root) if files is None else list(files)
-    found = [_read(checking, path) for path in (wanted if files is None else dict.fromkeys([*_context(files), *files]))]
-    _check_each(checking, [one for one in found if one is not None])
+    looked_at = wanted if files is None else dict.fromkeys([*_context(files), *files])
+    _check_each(checking, (_read(checking, path) for path in looked_at))
     _check_together(checking)
     if files is None:
         check_tree(root, checking.about)
@@ -217,13 +217,23 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
     return _Read(path, inside, submission, record, full, notes)
 
 
-def _check_each(checking: _Checking, found: Sequence[_Read]) -> None:
-    """Every submission by itself, spread over the cores; their order stays."""
-    with spread(lambda i: _check_alone(found[i]), range(len(found)), os.cpu_count() or 1) as results:
-        for one, (problems, entry) in zip(found, results, strict=True):
-            one.notes.found[:] = problems  # a worker has notes of its own
+def _check_each(checking: _Checking, found: Iterable[_Read | None]) -> None:
+    """Every submission by itself, spread over the cores; their order stays. What is checked is not held twice."""
+    waiting = {i: one for i, one in enumerate(found) if one is not None}
+    names: dict[tuple[str, ...], tuple[str, ...]] = {}
+    with spread(lambda i: _check_alone(waiting[i]), list(waiting), os.cpu_count() or 1) as results:
+        for i, (problems, entry) in zip(list(waiting), results, strict=True):
+            waiting.pop(i).notes.found[:] = problems  # a worker has notes of its own
             if entry is not None:
-                checking.entries.append(entry)
+                checking.entries.append(_sharing_names(entry, names))
+
+
+def _sharing_names(entry: CheckedSubmission, known: dict[tuple[str, ...], tuple[str, ...]]) -> CheckedSubmission:
+    """The names of a benchmark's queries held once, not by every submission that another process checked."""
+    if entry.scores is None:
+        return entry
+    queries = {cell: known.setdefault(names, names) for cell, names in entry.scores.queries.items()}
+    return replace(entry, scores=ResultsTable(queries, entry.scores.measures))
 
 
 def _check_alone(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:

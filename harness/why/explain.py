@@ -79,6 +79,15 @@ class Explanation:
     survey: Survey | None
 
 
+def _require_float16(results: Results, method: str) -> None:
+    """Hits are of the vectors that a method keeps, before a codec stores them."""
+    if codec := results._run.methods.get(method, {}).get("codec"):
+        raise PruneBoardError(
+            f"{method} is stored as {codec['text']}, and pictures are of vectors that are not stored yet: explain the "
+            "method without its codec, or ask for figures only"
+        )
+
+
 def explain_run(
     results: Results,
     stores: Path,
@@ -94,6 +103,9 @@ def explain_run(
     method, budget = _chosen(results, method, against, budget)
     if most < 1:
         raise PruneBoardError(f"at least one query is shown, not {most}")
+    if not figures_only:
+        for name in {method, against} - {FULL}:
+            _require_float16(results, name)
     record = open_record(results, stores, figures_only)
     frame = per_query(record, method, against, budget)
     if frame.empty:

@@ -18,6 +18,7 @@ import cloudpickle
 from . import plugins
 from .contract import Pruner
 from .errors import PrunerError
+from .identity import all_parts
 from .source import PROJECT
 
 
@@ -27,7 +28,9 @@ def packed(pruner: Pruner) -> bytes:
     for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
-        return cloudpickle.dumps(pruner)
+        places = [plugins.address(type(part)) for part in all_parts(pruner)]
+        files = [place for place in places if isinstance(place, plugins.InFile)]
+        return pickle.dumps((files, cloudpickle.dumps(pruner)))
     except Exception as error:  # whatever a class raises when it cannot be pickled
         raise PrunerError(
             f"{pruner} cannot be sent to a process of its own ({type(error).__name__}: {error}); let it hold numbers, "
@@ -40,7 +43,10 @@ def packed(pruner: Pruner) -> bytes:
 
 def unpacked(data: bytes) -> Pruner:
     """The pruner that was packed. Its code may run."""
-    return pickle.loads(data)
+    files, method = pickle.loads(data)
+    for file in files:  # first: what the method learned may be of a class of its file
+        file.load()
+    return pickle.loads(method)
 
 
 def _modules(pruner: Pruner) -> set[str]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
 
 from .errors import CatalogError, PruneBoardError
 from .text_form import TextForm
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Codec(TextForm):
 
     def stored(self, vectors: torch.Tensor) -> torch.Tensor:
         """Vectors as a search finds them."""
+        import torch  # sizes are checked, and the site is built, without it
+
         dim = vectors.shape[1]
         rows = self.encode(np.ascontiguousarray(vectors.detach().cpu().numpy(), np.float32))
         return torch.from_numpy(np.ascontiguousarray(self.decode(rows, dim), np.float32))

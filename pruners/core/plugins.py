@@ -157,7 +157,7 @@ def load_file(path: Path) -> ModuleType:
     path = path.resolve()
     files = source.with_imports(path, path.parent)
     code = source.fingerprint(files, path.parent)
-    name = f"{FROM_FILE}{path.stem}_{hashlib.sha256(f'{path} {code}'.encode()).hexdigest()[:12]}"
+    name = _module_name(path, code)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -177,6 +177,10 @@ def load_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def _module_name(path: Path, code: str) -> str:
+    return f"{FROM_FILE}{path.stem}_{hashlib.sha256(f'{path} {code}'.encode()).hexdigest()[:12]}"
 
 
 def _forget_helpers(files: Collection[Path]) -> None:
@@ -235,7 +239,9 @@ class InFile:
     """The file and what it imports from its folder, each by its path there."""
 
     def load(self) -> Any:
-        return getattr(load_file(self.file if self._is_here() else self._written()), self.symbol)
+        module = load_file(self.file if self._is_here() else self._written())
+        sys.modules.setdefault(_module_name(self.file, self.code), module)  # what it learned may name its classes
+        return getattr(module, self.symbol)
 
     def _is_here(self) -> bool:
         if not self.file.is_file():

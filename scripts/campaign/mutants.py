@@ -6,6 +6,7 @@ itself is changed, or where the files lie.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -66,7 +67,7 @@ def _spot(rng: random.Random, mutant: Mutant, kind: type | tuple[type, ...] | No
 
 
 def _set(mutant: Mutant, path: tuple, value: Any) -> None:
-    holder(mutant.content, path)[path[-1]] = value
+    holder(mutant.content, path)[path[-1]] = copy.deepcopy(value)  # nothing stands twice
     mutant.what.append(f"{'.'.join(map(str, path))} = {str(value)[:40]!r}")
 
 
@@ -101,7 +102,7 @@ def deletion(rng: random.Random, m: Mutant) -> None:
 def duplicate(rng: random.Random, m: Mutant) -> None:
     path = _spot(rng, m, list)
     found = holder(m.content, path)[path[-1]]
-    found.insert(rng.randrange(len(found) + 1), rng.choice(found) if found else "x")
+    found.insert(rng.randrange(len(found) + 1), copy.deepcopy(rng.choice(found)) if found else "x")
     m.what.append(f"one more in {'.'.join(map(str, path))}")
 
 

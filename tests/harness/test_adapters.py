@@ -200,3 +200,35 @@ def test_a_base_model_of_another_geometry_is_refused(checkpoints, tiny_backbone,
     with pytest.raises(PruneBoardError, match="knows no base model for colsmol"):
         with_attention_from(tiny_backbone("colsmol"), str(base))
     assert colqwen2.ColQwen2Backbone.signals_from.startswith("the retriever's own")
+
+
+def test_an_adapter_may_bring_the_projection_over_a_plain_base_model(checkpoints, tmp_path):
+    """As retrievers trained straight from Qwen2.5-VL are published: the base has no projection, the adapter has it."""
+    from colpali_engine.models import ColQwen2_5, ColQwen2_5_Processor
+    from peft import LoraConfig, get_peft_model
+
+    whole, base, adapter = checkpoints("colqwen2.5"), tmp_path / "base", tmp_path / "adapter"
+    model = get_peft_model(
+        ColQwen2_5.from_pretrained(str(whole), dtype=torch.float32),
+        LoraConfig(r=4, target_modules=r".*language_model.*(q_proj|v_proj)$", modules_to_save=["custom_text_proj"]),
+    )
+    model.save_pretrained(adapter)
+    ColQwen2_5_Processor.from_pretrained(str(whole)).save_pretrained(adapter)
+    config = json.loads((adapter / "adapter_config.json").read_text()) | {"base_model_name_or_path": str(base)}
+    (adapter / "adapter_config.json").write_text(json.dumps(config))
+    shutil.copytree(whole, base)
+    state = {k: v for k, v in load_file(base / "model.safetensors").items() if "custom_text_proj" not in k}
+    save_file(state, base / "model.safetensors", metadata={"format": "pt"})
+    found, expected = (registry.load(f"colqwen2.5={f}", CPU).encode_pages(PAGES[:2]) for f in (adapter, whole))
+    for one, other in zip(found, expected, strict=True):  # a new adapter changes nothing yet, a random projection would
+        torch.testing.assert_close(one.vectors, other.vectors, atol=ROUNDING, rtol=0)
+    with pytest.raises(CheckpointError, match="custom_text_proj"):
+        _ = registry.load(f"colqwen2.5={published_alone(base, adapter)}", CPU).model
+
+
+def published_alone(base, adapter):
+    """The base model with the adapter's processor, as if it were a retriever."""
+    for file in adapter.iterdir():
+        if not file.name.startswith("adapter"):
+            shutil.copy(file, base)
+    return base

@@ -171,7 +171,7 @@ def test_whoever_stops_early_leaves_no_process_behind():
 
 
 def test_a_process_that_dies_is_said():
-    with pytest.raises(PruneBoardError, match=r"died without a word.*--workers 1"):
+    with pytest.raises(PruneBoardError, match=r"died without a word.*smaller --batch-size"):
         list(encoded_ahead(Numbers(deadly=7), read, [[n] for n in range(20)], 2))
 
 

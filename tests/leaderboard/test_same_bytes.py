@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluation.same_bytes import BEST, PRUNING, STORING
+from harness.evaluation.same_bytes import BEST, PRUNING, STORING, fits
 from leaderboard.answers import answer
 from leaderboard.columns import columns_of
 from leaderboard.gather import Gathered
@@ -71,6 +71,11 @@ def test_the_best_in_a_share_of_the_bytes_by_hand(view: View) -> None:
     assert named == {BEST: ("sap | int8", 0.2), PRUNING: ("kcenter", 0.1), STORING: ("full | binary", UNPRUNED)}
     small = {way: (fit.label, fit.budget) for way, fit in at[0.05].best.items()}
     assert small == {BEST: ("sap | int8", 0.1), PRUNING: ("kcenter", 0.05)}  # a codec alone takes 6.25 %
+
+
+def test_a_budget_that_is_rounded_up_still_fits() -> None:
+    assert fits(10 * 256, 0.05 * FULL)  # 5 % of 196 vectors are 10, which is 5.1 %
+    assert not fits(11 * 256, 0.05 * FULL)
 
 
 def test_who_is_tied_is_a_matter_of_the_difference(entries: list) -> None:

@@ -131,9 +131,8 @@ def evaluate(
         from harness.mteb_bridge import write_results
 
         data_sets = found.benchmark.data_sets
-        write_results(
-            Path(mteb_results), data_sets, found.stores, found.methods, chosen, paths.workers, progress or quiet
-        )
+        cores = workers or os.cpu_count() or 1  # mteb scores here, whatever the engine
+        write_results(Path(mteb_results), data_sets, found.stores, found.methods, chosen, cores, progress or quiet)
     return Results(folder, own, rows=found.rows, remarks=found.remarks)
 
 

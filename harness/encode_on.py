@@ -17,12 +17,12 @@ from filelock import Timeout
 
 from harness.backbones import registry
 from harness.backbones.contract import Backbone
-from harness.backbones.recipe import Recipe, recipe_of
+from harness.backbones.recipe import BackboneRecipe, recipe_of
 from harness.backbones.store import StoreBackbone
 from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.encode import encode, encode_part, identity_of, store_folder
-from harness.engine.engine import Engine
+from harness.engine.engine import WorkEngine
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, StoreError
 from harness.store.part import Part
@@ -39,7 +39,7 @@ PATIENCE = 60.0
 
 
 def encode_on(
-    engine: Engine,
+    engine: WorkEngine,
     backbone: Backbone,
     data_set: DataSet,
     root: Path,
@@ -57,7 +57,7 @@ def encode_on(
 
 
 def _encode_elsewhere(
-    engine: Engine, backbone: Backbone, data_set: DataSet, root: Path, progress: Progress, options: dict[str, Any]
+    engine: WorkEngine, backbone: Backbone, data_set: DataSet, root: Path, progress: Progress, options: dict[str, Any]
 ) -> None:
     form = options.get("vector_dtype", "float16"), options.get("shard_pages", SHARD_PAGES)
     folder = store_folder(root, backbone, data_set, *form)
@@ -96,7 +96,7 @@ class PartOrder:
 class Encoder:
     """What a worker is made of. Called, it loads the backbone; what comes back encodes part after part."""
 
-    backbone: Recipe
+    backbone: BackboneRecipe
 
     def __call__(self) -> Callable[[PartOrder], int]:
         backbone = registry.load_again(self.backbone)

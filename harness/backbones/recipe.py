@@ -13,7 +13,7 @@ _RECIPE = "_pruneboard_recipe"
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BackboneRecipe:
     """What a user typed after `--backbone`, and the options beside it."""
 
     selector: str
@@ -21,12 +21,12 @@ class Recipe:
     attention_from: str | None = None
 
 
-def recipe_of(backbone: Any) -> Recipe | None:
+def recipe_of(backbone: Any) -> BackboneRecipe | None:
     """None of a backbone that was made by hand."""
     return getattr(backbone, _RECIPE, None)
 
 
-def with_recipe(backbone: T, recipe: Recipe) -> T:
+def with_recipe(backbone: T, recipe: BackboneRecipe) -> T:
     """The backbone, which knows its recipe from now on."""
     object.__setattr__(backbone, _RECIPE, recipe)  # also of a frozen dataclass: it is no part of what it computes
     return backbone

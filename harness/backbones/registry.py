@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backbones.contract import Backbone, Options
-from harness.backbones.recipe import Recipe, with_recipe
+from harness.backbones.recipe import BackboneRecipe, with_recipe
 from pruners.core import plugins
 from pruners.core.errors import CatalogError
 from pruners.core.plugins import CatalogEntry
@@ -77,10 +77,10 @@ def load(selector: str, options: Options | None = None) -> Backbone:
     """Load the chosen backbone. Models load their weights when they encode, not here."""
     choice, asked = choose(selector), options or Options()
     loaded = plugins.load(choice.entry)(choice.checkpoint, replace(asked, revision=choice.revision))
-    return with_recipe(loaded, Recipe(selector, asked))
+    return with_recipe(loaded, BackboneRecipe(selector, asked))
 
 
-def load_again(recipe: Recipe) -> Backbone:
+def load_again(recipe: BackboneRecipe) -> Backbone:
     """What was loaded elsewhere by this recipe."""
     loaded = load(recipe.selector, recipe.options)
     if recipe.attention_from is None:

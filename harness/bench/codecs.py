@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,9 @@ def measure_pages(n: int, dim: int, progress: Progress) -> list[dict]:
             stored = codec.encode(page)
             theirs = _faiss(codec, page, learned)
             works: dict[str, Work] = {
-                "encode_ms": lambda codec=codec: codec.encode(page),
-                "decode_ms": lambda codec=codec, stored=stored: codec.decode(stored, dim),
-                "numpy_decode_ms": lambda codec=codec, stored=stored: _plain_decode(codec, stored, dim),
+                "encode_ms": partial(codec.encode, page),
+                "decode_ms": partial(codec.decode, stored, dim),
+                "numpy_decode_ms": partial(_plain_decode, codec, stored, dim),
                 **theirs,
             }
             plain = works["numpy_decode_ms"]()
@@ -174,6 +175,7 @@ def _faiss(codec: Codec, page: np.ndarray, learned: np.ndarray) -> dict[str, Wor
         raise PruneBoardError("faiss is compared with: pip install faiss-cpu, or 'pruneboard[test]'") from error
     faiss.omp_set_num_threads(1)
     dim = page.shape[1]
+    theirs: Any
     if codec.name == "pq":
         theirs = faiss.ProductQuantizer(dim, codec.parameters()["parts"], 8)
         faiss.copy_array_to_vector(codec.shared(dim)["codebooks"].astype(np.float32).ravel(), theirs.centroids)

@@ -21,7 +21,7 @@ from harness.calibration.window_files import (
     write_window,
 )
 from harness.encode_on import encode_on
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Window
@@ -48,7 +48,7 @@ def calibrate(
     rho: float = RHO,
     seed: int = SEED,
     progress: Progress,
-    engine: Engine = PROCESSES,
+    engine: WorkEngine = PROCESSES,
 ) -> tuple[SavedWindow, Path]:
     """Measure a backbone's window and save it for evaluations."""
     if pairs < 1:

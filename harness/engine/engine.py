@@ -20,7 +20,7 @@ R = TypeVar("R")
 ENGINES = ("processes", "ray")
 
 
-class Engine(Protocol):
+class WorkEngine(Protocol):
     """The whole of what stages know of where work is done."""
 
     @property
@@ -71,7 +71,7 @@ def open_engine(
     *,
     ray_address: str | None = None,
     ray_gpus_per_worker: float | None = None,
-) -> Iterator[tuple[Engine, int]]:
+) -> Iterator[tuple[WorkEngine, int]]:
     """An engine by its name, and how many workers it has: those asked for, or one a core. It ends with the block."""
     if name in (None, "processes"):
         if ray_address is not None or ray_gpus_per_worker is not None:

@@ -14,7 +14,7 @@ from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw
 from harness.encode_on import encode_on
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, prepare
 from harness.evaluation.run_folder import RunFolder
@@ -37,7 +37,7 @@ class Setting:
     workers: int
     progress: Progress
     say: Callable[[str], None]
-    engine: Engine = PROCESSES
+    engine: WorkEngine = PROCESSES
 
     def store(self, data_set: DataSet) -> Store:
         """Encoded, if it is not there yet."""

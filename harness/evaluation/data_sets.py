@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.benchmarks.data_set import DataSet
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.made_by import measuring, read_from
 from harness.evaluation.methods import FULL, Method
@@ -41,7 +41,7 @@ def evaluate_data_sets(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
-    engine: Engine = PROCESSES,
+    engine: WorkEngine = PROCESSES,
 ) -> dict[str, str]:
     """Evaluate what is missing; the reasons of methods that failed on some data set.
 
@@ -88,7 +88,7 @@ def _evaluate(
     workers: int,
     progress: Progress,
     made_by: Mapping[str, Mapping[str, str]],
-    engine: Engine,
+    engine: WorkEngine,
 ) -> dict[str, str]:
     """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
     job, name, start = plan.job, plan.evaluator.data_set.name, time.perf_counter()

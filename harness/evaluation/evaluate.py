@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.backbones import registry
 from harness.benchmarks.benchmark import Benchmark, load_benchmark, with_held_out
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.data_sets import evaluate_data_sets
@@ -55,7 +55,7 @@ class RunPaths:
     stores: Path
     run: Path
     workers: int
-    engine: Engine = PROCESSES
+    engine: WorkEngine = PROCESSES
     apart: Isolation = USUAL
 
 

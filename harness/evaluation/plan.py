@@ -22,7 +22,7 @@ from harness.backbones.store import StoreBackbone
 from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.encode import made_by, page_reader, store_folder
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
 from harness.evaluation.presence import DataNeed, calibration_of, data_needs, find_backbone
@@ -126,7 +126,7 @@ def plan(
     workers: int,
     rate: float | None = None,
     loaded: tuple[Benchmark, Backbone] | None = None,
-    engine: Engine = PROCESSES,
+    engine: WorkEngine = PROCESSES,
 ) -> Plan:
     """Look at everything an evaluation will need. `rate`: pages a second, instead of two pages that are encoded;
     `loaded`: what is loaded already.
@@ -195,7 +195,7 @@ def _done(found: Manifest) -> tuple[int, int]:
 
 
 def _cost(
-    backbone: Backbone | None, sample: DataSet | None, rate: float | None, workers: int, left: bool, engine: Engine
+    backbone: Backbone | None, sample: DataSet | None, rate: float | None, workers: int, left: bool, engine: WorkEngine
 ) -> PageCost:
     stated = None if rate is None else 1 / rate
     if not left:
@@ -259,7 +259,7 @@ def head_of_run(
     backbone: Backbone,
     stores: Path,
     workers: int,
-    engine: Engine = PROCESSES,
+    engine: WorkEngine = PROCESSES,
 ) -> str | None:
     """A line about a run that is long to encode; an error if the disk will not hold it. None if it is short."""
     rows = [_data_set(data_set, "evaluate", backbone, stores) for data_set in benchmark.data_sets]

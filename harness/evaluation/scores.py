@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.index_size import FLOAT16, vector_bits
 from harness.evaluation.pruned_pages import NATIVE, Job, PrunedPage, pack, prune_pages, unpack
 from harness.evaluation.shared_store import SharedStore
@@ -90,7 +90,7 @@ def spread_scores(
     workers: int,
     then: Callable[[Lots], Any] = in_a_row,
     *,
-    engine: Engine = PROCESSES,
+    engine: WorkEngine = PROCESSES,
     first_here: bool = True,
     ordered: bool = True,
 ) -> Iterator[Iterator[Any]]:

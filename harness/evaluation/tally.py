@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.engine.engine import PROCESSES, Engine
-from harness.evaluation.kept_vectors import KeptVectors
+from harness.engine.engine import PROCESSES, WorkEngine
+from harness.evaluation.kept_counts import KeptCounts
 from harness.evaluation.methods import Method
 from harness.evaluation.pruned_pages import Job
 from harness.evaluation.scores import TOGETHER, Lots, PageScores, spread_scores
@@ -90,7 +90,7 @@ class Tally:
     known: np.ndarray
     """Scores of the judged pages, `[1 + cells, pairs]`."""
     counts: RankCounts
-    vectors: KeptVectors
+    vectors: KeptCounts
     full_vectors: np.ndarray
     bits: np.ndarray
     seconds: np.ndarray
@@ -109,7 +109,7 @@ class Tally:
             evaluate,
             np.full((1 + cells, len(evaluate.judged.rows)), np.nan, np.float32),
             RankCounts.none(evaluate.judged, 1 + cells, TOP),
-            KeptVectors(cells, pages),
+            KeptCounts(cells, pages),
             np.zeros(pages, np.int32),
             np.zeros(cells, np.int64),
             np.zeros(len(methods)),
@@ -179,7 +179,7 @@ class Counting:
 
 
 def tally(
-    job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], None], engine: Engine = PROCESSES
+    job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], None], engine: WorkEngine = PROCESSES
 ) -> Tally:
     """Prune, score and count all pages of a store."""
     found = Tally.begin(job.methods, job.budgets, evaluate)

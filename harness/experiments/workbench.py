@@ -20,7 +20,7 @@ from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw, gold_pairs
 from harness.encode_on import encode_on
-from harness.engine.engine import PROCESSES, Engine
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import RunPaths, evaluate, run_name
 from harness.evaluation.made_by import codes_of, measuring
@@ -80,7 +80,7 @@ class Workbench:
     workers: int
     progress: Progress
     say: Callable[[str], None] = lambda text: None
-    engine: Engine = PROCESSES
+    engine: WorkEngine = PROCESSES
 
     @cached_property
     def identity(self) -> dict[str, Any]:

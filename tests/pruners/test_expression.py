@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pruners import Pruner, Window, parse, resolve
-from pruners.core.errors import ExpressionError, PruneBoardError
+from pruners.core.catalog import resolve_stored
+from pruners.core.errors import CatalogError, ExpressionError, PruneBoardError
 
 windows = st.tuples(st.integers(0, 40), st.integers(1, 9)).map(lambda t: Window(t[0], t[0] + t[1]))
 scorers = st.one_of(
@@ -157,3 +158,34 @@ def test_learned_state_is_neither_written_nor_readable() -> None:
 def test_any_text_is_a_pruner_or_a_named_error(text: str) -> None:
     with contextlib.suppress(PruneBoardError):
         assert isinstance(parse(text), Pruner)
+
+
+def test_a_codec_stands_after_what_it_stores() -> None:
+    def read(text: str) -> list[str]:
+        return [f"{pruner} | {codec}" for pruner, codec in resolve_stored([text])]
+
+    assert read("sap | int8") == ["sap | int8"]
+    assert read("sap|eos | int8|binary") == ["sap | int8", "sap | binary", "eos | int8", "eos | binary"]
+    assert read("sap | (int8 | binary)") == ["sap | int8", "sap | binary"]
+    assert read("mmr(weight=0.3|0.5) | dims(64)") == ["mmr(weight=0.3) | dims(64)", "mmr(weight=0.5) | dims(64)"]
+    assert read("dims(sap, 64)") == read("sap | dims(n=64)") == ["sap | dims(64)"]
+    assert resolve_stored(["sap|eos"])[1][1] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "says"),
+    [
+        ("int8", 1, "int8 is a codec: write first what it stores"),
+        ("sap | int8 | eos", 14, "a pruner after a codec"),
+        ("sap | int8(x=1)", 12, "int8 has no parameter 'x'"),
+        ("sap | dims", 7, "dims needs n"),
+    ],
+)
+def test_a_codec_in_a_wrong_place_is_pointed_at(text: str, at: int, says: str) -> None:
+    with pytest.raises(ExpressionError, match=f"at character {at}: .*{says}"):
+        resolve_stored([text])
+
+
+def test_where_only_a_pruner_is_expected_a_codec_is_refused() -> None:
+    with pytest.raises(CatalogError, match=r"'sap \| int8' says how vectors are stored"):
+        resolve(["sap | int8"])

@@ -19,7 +19,7 @@ from harness.encode import encode
 from harness.encode_on import PartOrder, _encode, encode_on
 from harness.engine import sameness
 from harness.engine.engine import PROCESSES, open_engine
-from harness.evaluation.kept_vectors import BLOCK, KeptVectors
+from harness.evaluation.kept_counts import BLOCK, KeptCounts
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.pruned_pages import Job
 from harness.evaluation.scores import Scoring, in_a_row, load_queries
@@ -178,7 +178,7 @@ def test_kept_vectors_come_back_as_they_were_put() -> None:
     pages = 2 * BLOCK + 7
     rng = np.random.default_rng(0)
     expected = rng.integers(0, 2**31 - 1, (5, pages)).astype(np.int32)
-    table = KeptVectors(5, pages)
+    table = KeptCounts(5, pages)
     left = rng.permutation(pages)
     left[: pages // 2].sort()  # runs of neighbours, and single pages
     for some in np.split(left, [1, 50, pages // 3, pages - 20]):
@@ -186,4 +186,4 @@ def test_kept_vectors_come_back_as_they_were_put() -> None:
             table.put(some, expected[:, some])
     cells = np.array([[4, 0], [2, 2]])
     assert np.array_equal(table.of(cells), expected[cells])
-    assert (KeptVectors(3, 10).of(np.arange(3)) == 0).all(), "of pages that nobody wrote"
+    assert (KeptCounts(3, 10).of(np.arange(3)) == 0).all(), "of pages that nobody wrote"

@@ -15,7 +15,7 @@ import numpy as np
 BLOCK = 4096  # pages read at once
 
 
-class KeptVectors:
+class KeptCounts:
     """A table `[cells, pages]` on disk, whose columns are written in any order. Pages never written have zeros."""
 
     def __init__(self, cells: int, pages: int) -> None:

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from harness.evaluation import scores
+from harness.evaluation import pruned_pages
 from harness.evaluation.index_size import FLOAT16, bytes_per_page
 from harness.evaluation.methods import Method, choose_methods, codecs_alone, prepare, refuse_unfit
 from harness.evaluation.own_threshold import add_partners
+from harness.evaluation.pruned_pages import NATIVE, VISUAL, Job
 from harness.evaluation.same_bytes import same_bytes
-from harness.evaluation.scores import NATIVE, VISUAL, Job, PageScores, load_queries, score_pages
+from harness.evaluation.scores import PageScores, load_queries, score_pages
 from harness.store.encoded_page import EncodedPage
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
@@ -98,7 +99,7 @@ def test_a_page_is_pruned_once_whatever_the_number_of_codecs(store: Store, monke
         asked.append(f"{pruner} {page.id}")
         return prune(pruner, page, *rest, **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(scores, "prune", counted)
+    monkeypatch.setattr(pruned_pages, "prune", counted)
     scored(store, ready(store, ["random", "kmeans"]), VISUAL)
     assert sorted(asked) == sorted(f"{name} p{i}" for name in ("random", "kmeans") for i in range(PAGES))
 
@@ -146,7 +147,7 @@ def test_the_best_of_equal_bytes() -> None:
         row("full", "float16", 1.0, 1000, 100, None),
         row("a", "float16", 0.1, 100, 80),
         row("b", "float16", 0.05, 50, 80),
-        row("b | int8", "int8", 0.1, 51, 90),
+        row("b | int8", "int8", 0.1, 53, 90),
         row("full | binary", "binary", UNPRUNED, 62.5, 85),
         row("hpc", "float16", 0.2, 5, 20),
         row("oracle", "float16", 0.05, 50, 99, None),

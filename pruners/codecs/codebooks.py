@@ -84,7 +84,7 @@ class residual(Codec):  # noqa: N801
     """
 
     bits: Literal[1, 2, 4] = 2
-    codes: int = CODES
+    codes: int = 256
     centres: np.ndarray | None = learned()
     """`[codes, dim]`, float16."""
     cutoffs: np.ndarray | None = learned()

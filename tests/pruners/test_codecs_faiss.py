@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.pruners.test_codecs import ready, vectors
+from tests.pruners.test_codec_bytes import ready, vectors
 
 faiss = pytest.importorskip("faiss", reason="pip install 'pruneboard[test]' brings faiss-cpu")
 

@@ -46,7 +46,7 @@ def show_run(settings: Config, rows: list[dict[str, Any]]) -> None:
         f"({settings.profile}) and {full['bytes_per_page'] / 1000:.1f} KB a page"
     )
     shown = table_rows(rows)
-    codecs = len({row["codec"] for row in shown}) > 1
+    codecs = len({row["codec"] for row in rows}) > 1  # what `hpc` stores in a form of its own is no codec
     partnered = [row for row in shown if "partner of" in row]
     plain = [row for row in shown[1:] if row not in partnered]
     for budget in settings.budgets:

@@ -1,7 +1,8 @@
 """A folder whose files are known by their checksums: what was not written here, or has changed since, is never read.
 
 `checksums.txt` has a line for everything that was ever written, added before the file itself gets its name. So a
-process may be killed between the two, and every older state of a file still counts as whole.
+process may be killed between the two, and every older state of a file still counts as whole. A line begins with a
+checksum of its own: one that was cut short or damaged counts as none.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class CheckedFolder:
         digest = checksum(data)
         if digest not in self._known.setdefault(name, set()):
             with (self.folder / CHECKSUMS).open("a", encoding="utf-8") as file:
-                file.write(f"\n{digest} {name}")  # also after a line that was cut short
+                file.write(f"\n{_line(digest, name)}")  # also after a line that was cut short
                 file.flush()
                 os.fsync(file.fileno())
             self._known[name].add(digest)
@@ -57,7 +58,11 @@ class CheckedFolder:
 
     def has(self, name: str) -> bool:
         """Whether the file is there, and was written here."""
-        return name in self._known and (self.folder / name).is_file()
+        if not (self.folder / name).is_file():
+            return False
+        if name not in self._known and self._broken_lines:  # a line that was cut short has no file yet
+            raise DamagedError(f"{self.folder / CHECKSUMS} is damaged: it may have named {name}. {self.way_out}")
+        return name in self._known
 
     def read(self, name: str) -> bytes:
         """A file that `has` says is there."""
@@ -74,9 +79,35 @@ class CheckedFolder:
     @cached_property
     def _known(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
-        path = self.folder / CHECKSUMS
-        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-        for line in text.splitlines():
-            digest, _, name = line.partition(" ")
+        for line in self._lines:
+            _, digest, name = line.split(" ", 2)
             found.setdefault(name, set()).add(digest)
         return found
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        """Those of the checksums that are whole."""
+        return [line for line in self._all_lines if _is_whole(line)]
+
+    @property
+    def _broken_lines(self) -> bool:
+        return len(self._lines) < len(self._all_lines)
+
+    @cached_property
+    def _all_lines(self) -> list[str]:
+        path = self.folder / CHECKSUMS
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        return [line for line in text.split("\n") if line]
+
+
+def _line(digest: str, name: str) -> str:
+    return f"{_short(digest, name)} {digest} {name}"
+
+
+def _is_whole(line: str) -> bool:
+    parts = line.split(" ", 2)
+    return len(parts) == 3 and parts[0] == _short(*parts[1:])
+
+
+def _short(digest: str, name: str) -> str:
+    return checksum(f"{digest} {name}".encode())[-8:]

@@ -1,6 +1,6 @@
 """The layout of a store on disk, its manifest and its key. Reading and writing live next door.
 
-    <store>/manifest.json              what the content is, and the checksum of every file below
+    <store>/manifest.json              what the content is, and the checksum of every file below and of itself
     <store>/pages-00000.safetensors    pages 0 .. shard_pages-1
     <store>/queries.safetensors        all query vectors
 
@@ -138,9 +138,12 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "page_ids": manifest.page_ids,
     }
     lines = [*(f'"{name}": {_json(value)}' for name, value in fields.items()), f'"shards": {{\n{shards}\n}}']
-    write_atomically(folder / MANIFEST, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    above = ("{\n" + ",\n".join(lines)).encode()
+    write_atomically(folder / MANIFEST, above + _CHECKSUM + f'"{checksum(above)}"\n}}\n'.encode())
 
 
+_CHECKSUM = b',\n"checksum": '
+"""The last field of a manifest: of all that stands above it."""
 _PLAIN = ("identity", "about", "libraries", "vector_dtype", "shard_pages", "dim", "signals")
 
 
@@ -150,7 +153,10 @@ def read_manifest_file(folder: Path) -> Manifest:
     if not path.is_file():
         raise StoreError(f"{folder} is no store: it has no {MANIFEST}. Make one with `harness encode`")
     try:
-        fields = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        fields = json.loads(text)
+        if (noted := fields.pop("checksum", None)) and noted != checksum(text.rpartition(_CHECKSUM)[0]):
+            raise ValueError("its checksum is another: it was edited, or a bit flipped")
         written, key = fields.pop("format"), fields.pop("key")
         if written != FORMAT:
             raise StoreError(f"{folder} has store format {written}, this release reads {FORMAT}; encode it again")

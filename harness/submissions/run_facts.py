@@ -36,6 +36,7 @@ class FinishedRun:
         if not (folder / "config.toml").is_file():
             raise PruneBoardError(f"{folder} is no run folder: it has no config.toml. `harness evaluate` makes one")
         self.files = RunFolder(folder)
+        self.files.read_bytes("config.toml")  # is what was written
         self.config: Config = read_config(folder / "config.toml")
         self.methods: dict[str, dict[str, Any]] = self._json("methods.json")
         self.stores: dict[str, dict[str, Any]] = self._json("stores.json")

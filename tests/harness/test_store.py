@@ -160,11 +160,22 @@ def test_other_settings_are_never_mixed(tmp_path):
     assert store_key({"a": 1, "b": 2}) == store_key({"b": 2, "a": 1}) != store_key({"a": 1, "b": 3})
 
 
-def test_an_edited_manifest_is_refused(tmp_path):
+@pytest.mark.parametrize("edit", [('"name": "numbers"', '"name": "others"'), ('"page 0"', '"page O"')])
+def test_an_edited_manifest_is_refused(tmp_path, edit):
+    write_store(tmp_path)
+    text = (tmp_path / MANIFEST).read_text()
+    assert edit[0] in text
+    (tmp_path / MANIFEST).write_text(text.replace(*edit))
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged \(its checksum is another: it was edited"):
+        Store(tmp_path)
+
+
+def test_settings_that_do_not_give_the_key_are_refused_whatever_the_checksum(tmp_path):
     write_store(tmp_path)
     text = (tmp_path / MANIFEST).read_text().replace('"name": "numbers"', '"name": "others"')
-    (tmp_path / MANIFEST).write_text(text)
-    with pytest.raises(StoreError, match="was edited"):
+    above, _, _ = text.rpartition(',\n"checksum"')
+    (tmp_path / MANIFEST).write_text(above + "\n}\n")
+    with pytest.raises(StoreError, match="was edited: its settings"):
         Store(tmp_path)
 
 
@@ -172,6 +183,7 @@ def test_other_library_versions_do_not_finish_a_store(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_store(tmp_path, stop_after=5)
     fields = json.loads((tmp_path / MANIFEST).read_text())
+    del fields["checksum"]
     fields["libraries"]["torch"] = "1.0"
     (tmp_path / MANIFEST).write_text(json.dumps(fields))
     with pytest.raises(StoreError, match=r"was begun with \{'torch': '1\.0'\}"):

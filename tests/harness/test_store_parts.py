@@ -169,6 +169,7 @@ def test_a_manifest_that_names_a_file_is_refused(tmp_path, where):
     write_store(tmp_path / "store")
     (tmp_path / "x").write_text("another's")
     fields = json.loads((tmp_path / "store" / MANIFEST).read_text())
+    del fields["checksum"]
     (fields["shards"]["1"] if where == "shards" else fields["queries"])["file"] = "../x"
     (tmp_path / "store" / MANIFEST).write_text(json.dumps(fields))
     for use in (lambda: Store(tmp_path / "store"), lambda: write_store(tmp_path / "store")):
@@ -181,9 +182,10 @@ def test_a_manifest_that_names_a_file_is_refused(tmp_path, where):
 def test_a_manifest_with_a_shard_that_has_no_pages_is_refused(tmp_path, index):
     write_store(tmp_path)
     fields = json.loads((tmp_path / MANIFEST).read_text())
+    del fields["checksum"]
     fields["shards"][index] = fields["shards"].pop("2")
     (tmp_path / MANIFEST).write_text(json.dumps(fields))
-    with pytest.raises(StoreError, match="is damaged"):
+    with pytest.raises(StoreError, match="is damaged .it has shards without pages|is damaged .invalid literal"):
         Store(tmp_path)
 
 

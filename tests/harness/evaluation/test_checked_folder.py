@@ -45,6 +45,18 @@ def test_a_line_cut_short_harms_no_other(tmp_path: Path) -> None:
     assert [CheckedFolder(tmp_path, WAY).read(name) for name in ("a.json", "b.json")] == [b"one", b"two"]
 
 
+@pytest.mark.parametrize("letter", ["digest", "name", "line"])
+def test_a_damaged_line_hides_no_file(tmp_path: Path, letter: str) -> None:
+    for name, data in (("a.json", b"one"), ("b.json", b"two")):
+        CheckedFolder(tmp_path, WAY).write(name, data)
+    text = (tmp_path / CHECKSUMS).read_bytes()
+    at = {"digest": text.index(b"xxh3-") + 9, "name": text.index(b"a.json"), "line": text.rindex(b"\n")}[letter]
+    (tmp_path / CHECKSUMS).write_bytes(text[:at] + bytes([text[at] ^ 2]) + text[at + 1 :])
+    with pytest.raises(DamagedError, match=r"checksums\.txt is damaged.*a\.json.*Delete it"):
+        CheckedFolder(tmp_path, WAY).has("a.json")
+    assert not CheckedFolder(tmp_path, WAY).has("c.json")
+
+
 def test_only_one_process_writes(tmp_path: Path) -> None:
     code = "import sys; from pathlib import Path; from harness.checked_folder import CheckedFolder\n"
     code += "with CheckedFolder(Path(sys.argv[1]), '').one_writer():\n print('here', flush=True); sys.stdin.read()"
@@ -77,9 +89,7 @@ def finished_run(toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_flipped_bit_in_a_run_is_named_and_never_printed(finished_run: Path, tmp_path: Path) -> None:
     """One bit anywhere in a run's files: the same table, or an error that names a file. Never another table."""
     expected = json.dumps(harness.load_run(finished_run).rows)
-    files = [
-        p for p in sorted(finished_run.rglob("*")) if p.is_file() and p.name not in ("log.txt", ".lock", CHECKSUMS)
-    ]
+    files = [p for p in sorted(finished_run.rglob("*")) if p.is_file() and p.name not in ("log.txt", ".lock")]
     rng, named = random.Random(0), 0
     for path in [rng.choice(files) for _ in range(25)]:
         broken = tmp_path / "broken"

@@ -89,6 +89,10 @@ def test_costly_json_is_refused_at_once(spoiled: Spoiled, what: str) -> None:
 
 TEXT_BOMBS = {
     "1e400": (lambda t: t.replace('"window": {', '"window": {"x": 1e400, ', 1), "1e400"),
+    "a whole number of 400 digits": (
+        lambda t: t.replace('"window": {', f'"window": {{"x": {"9" * 400}, ', 1),
+        "too large",
+    ),
     "a number of 5,000 digits": (lambda t: t.replace('"window": {', f'"window": {{"x": {"9" * 5000}, ', 1), "digits"),
     "one key twice among 300,000": (
         lambda t: t.replace(

@@ -185,7 +185,7 @@ def test_a_manifest_with_a_shard_that_has_no_pages_is_refused(tmp_path, index):
     del fields["checksum"]
     fields["shards"][index] = fields["shards"].pop("2")
     (tmp_path / MANIFEST).write_text(json.dumps(fields))
-    with pytest.raises(StoreError, match="is damaged .it has shards without pages|is damaged .invalid literal"):
+    with pytest.raises(StoreError, match=r"is damaged .it has shards without pages|is damaged .invalid literal"):
         Store(tmp_path)
 
 

@@ -105,6 +105,15 @@ def test_a_flipped_bit_in_a_run_is_named_and_never_printed(finished_run: Path, t
     assert named > 10
 
 
+def test_an_edited_configuration_of_a_run_is_named(finished_run: Path, tmp_path: Path) -> None:
+    edited = shutil.copytree(finished_run, tmp_path / "run")
+    text = (edited / "config.toml").read_text()
+    assert "seed = 42" in text
+    (edited / "config.toml").write_text(text.replace("seed = 42", "seed = 43"))
+    with pytest.raises(DamagedError, match=r"config\.toml is not what was written"):
+        harness.load_run(edited)
+
+
 @pytest.mark.parametrize("out", ["file/run", "file"])
 def test_a_file_where_a_folder_should_be_is_one_line(tmp_path: Path, monkeypatch, capsys, out: str) -> None:
     (tmp_path / "file").write_text("")

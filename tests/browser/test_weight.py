@@ -38,8 +38,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("path", "first", "most_bytes", "most_requests"),
     [
-        ("index.html", ".answer li", 110_000, 5),
-        ("board/minidocs--nano.html", "#board tbody:visible tr:not(.head)", 240_000, 6),
+        ("index.html", ".answer li", 130_000, 5),
+        ("board/minidocs--nano.html", "#board tbody:visible tr:not(.head)", 290_000, 6),
     ],
 )
 def test_bytes_requests_and_time_to_the_first_row(

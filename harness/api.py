@@ -441,7 +441,7 @@ def advise(
             rows, basis = list(run_candidates(results)), run_basis(results)
             advance(1)
     asked = Asked(keep, pages, max_gb, max_ms, vectors_only)
-    return advice.advise(rows, basis, asked, measure_rate(basis.dim) if basis.dim else None, scan)
+    return advice.advise(rows, basis, asked, measure_rate, scan)
 
 
 def experiment(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.advice.advise import Basis
 from harness.advice.rule import GB, Asked, Candidate, bound, choose, front, size_of, why_barred
+from harness.advice.width import scanned_width
 from harness.advice.words import rounded_up
 from harness.benchmarks.embedded import NANO_NOTE
 from harness.progress import Progress
@@ -18,7 +19,7 @@ from leaderboard.rows import FULL, Row
 from leaderboard.views import View, make_views
 from pruners.core.errors import PruneBoardError
 
-UNPRUNED = "full"
+WHOLE = "full"
 KEEP = 98.0
 """What the sliders ask at first."""
 MILLION = 1e6
@@ -40,18 +41,22 @@ class BoardAdvice:
         """Where the slider of what is kept begins: at the lowest bound, but where somebody may ask."""
         return min(90, max(50, math.floor(bound(self.front[0][0]))))
 
+    def size(self, one: Candidate) -> float:
+        """Bytes of its index of so many pages."""
+        return size_of(one, self.pages)
+
     @property
     def sizes(self) -> tuple[float, float]:
         """GB of the smallest and of the largest index; what is shown is enough for it."""
         ends = (self.front[0][0], self.front[-1][0])
-        low, high = (rounded_up(size_of(one) * self.pages / GB) for one in ends)
+        low, high = (rounded_up(self.size(one) / GB) for one in ends)
         return low, high
 
 
 def board_advice(view: View) -> BoardAdvice | None:
     """None where no row may be advised: a paper's figures alone."""
     rows, lines = list(view_candidates(view)), {line.label: line for line in view.lines}
-    found = front(rows)
+    found = front(rows, MILLION)
     if not found:
         return None
     first = choose(found, Asked(KEEP, MILLION))
@@ -62,8 +67,9 @@ def view_candidates(view: View) -> Iterator[Candidate]:
     """Every line at every budget; the unpruned index keeps 100 by definition."""
     sized = [line for line in view.lines if line.full.bytes and line.entry.status not in UNSURE]
     if sized:
-        whole, status = sized[0].full, sized[0].entry.status
-        yield Candidate(UNPRUNED, FULL, whole.bytes, 100.0, 100.0, 100.0, status, vectors_per_page=whole.vectors)
+        whole, status, dim = sized[0].full, sized[0].entry.status, sized[0].entry.submission.backbone.dim
+        kept = 100.0, 100.0, 100.0
+        yield Candidate(WHOLE, FULL, whole.own_bytes, *kept, status, vectors_per_page=whole.vectors, width=dim)
     for line in view.lines:
         for _, row in sorted(line.rows.items()):
             yield _candidate(line, row)
@@ -75,13 +81,15 @@ def _candidate(line: Line, row: Row) -> Candidate:
     return Candidate(
         text=line.label,
         budget=row.budget,
-        bytes_per_page=row.bytes,
+        own_bytes=row.own_bytes,
+        shared_bytes=row.shared_bytes,
         retention=row.retention,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         status=status,
         codec=line.stored,
         vectors_per_page=row.vectors,
+        width=scanned_width(line.stored, line.entry.submission.backbone.dim),
         prune_ms=row.milliseconds,
         needs=line.method.signals,
         barred=why_barred(status, line.method.track.value, coverage, interval is not None, row.bytes is not None),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from harness.evaluation.index_size import own_bytes
 from harness.metrics.results_table import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
 from harness.submissions.schema import BenchmarkFacts, Cell, Track
@@ -64,6 +65,9 @@ class Row:
     realised: float | None = None
     vectors: float | None = None
     bytes: float | None = None
+    own_bytes: float | None = None
+    """Of a page without its share of what all pages share, so that it holds for a corpus of any size."""
+    shared_bytes: int = 0
     milliseconds: float | None = None
     drift: bool = False
     interval: Interval | None = None
@@ -82,6 +86,10 @@ class Row:
 
     def retention_on(self, data_set: str) -> float | None:
         return known(self.data_sets[data_set].retention) if data_set in self.data_sets else None
+
+    def index_bytes(self, pages: float) -> float | None:
+        """Of an index of so many pages."""
+        return None if self.own_bytes is None else self.own_bytes * pages + self.shared_bytes
 
     @property
     def complete(self) -> bool:
@@ -114,6 +122,9 @@ def make_row(entry: CheckedSubmission, budget: float, expected: Languages) -> Ro
     if not row.complete:
         return replace(row, quoted=_quoted(entry, cells) if not found else None)
     mean = RowFigures(*benchmark_mean(list(found.values())))
+    shared = entry.submission.shared_bytes if budget < FULL else 0
+    pages = {data_set.name: data_set.pages for data_set in entry.submission.benchmark.data_sets}
+    counts = [pages.get(name) or 0 for name in found]
     return replace(
         row,
         ndcg={k: value for k in CUTOFFS if (value := known(mean.ndcg(k))) is not None},
@@ -123,6 +134,8 @@ def make_row(entry: CheckedSubmission, budget: float, expected: Languages) -> Ro
         realised=known(mean.realised),
         vectors=known(mean.vectors),
         bytes=known(mean.bytes),
+        own_bytes=known(own_bytes(mean.bytes, shared, counts)),
+        shared_bytes=shared,
         milliseconds=known(mean.milliseconds),
         drift=entry.submission.method.adaptive and drifted(mean.realised, budget),
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.advice.cost import Cost, ScanRate, cost_of, with_scan_time
-from harness.advice.rule import Asked, Candidate, Fault, WouldGive, by_cost, choose, faults, size_of, would_give
+from harness.advice.cost import Cost, Rates, ScanRate, cost_of, with_scan_time
+from harness.advice.rule import Asked, Candidate, Fault, WouldGive, by_cost, choose, faults, would_give
 from harness.advice.words import in_words
 
 
@@ -49,6 +49,7 @@ class Advice:
     others: tuple[Option, ...]
     would_give: tuple[WouldGive, ...]
     rate: ScanRate | None
+    """At the width of what is advised."""
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -59,7 +60,7 @@ class Advice:
     @property
     def able(self) -> list[Option]:
         """Others that qualify, the cheapest first."""
-        return sorted((o for o in self.others if not o.faults), key=lambda o: by_cost(o.candidate))
+        return sorted((o for o in self.others if not o.faults), key=lambda o: by_cost(o.candidate, self.asked.pages))
 
     @property
     def fallen(self) -> list[Option]:
@@ -67,8 +68,8 @@ class Advice:
 
         Rows that may never be advised are there if they look as if they would do, or if there are no others.
         """
-        most = size_of(self.chosen.candidate) if self.chosen else float("inf")
-        small = [o for o in self.others if o.faults and (o.candidate.bytes_per_page or 0.0) <= most]
+        most = self.chosen.cost.index_gb if self.chosen and self.chosen.cost else float("inf")
+        small = [o for o in self.others if o.faults and (o.cost is None or o.cost.index_gb <= most)]
         near = [o for o in small if not o.candidate.barred or (o.candidate.retention or 0.0) >= self.asked.keep]
         return sorted(near or small, key=_promise)
 
@@ -108,7 +109,7 @@ class Advice:
 def _promise(option: Option) -> tuple[bool, float, float, str, float]:
     row = option.candidate
     found = row.retention if row.low is None else row.low
-    return bool(row.barred), -(found or 0.0), row.bytes_per_page or 0.0, row.text, row.budget
+    return bool(row.barred), -(found or 0.0), option.cost.index_gb if option.cost else 0.0, row.text, row.budget
 
 
 def _record(option: Option) -> dict[str, Any]:
@@ -120,13 +121,15 @@ def _record(option: Option) -> dict[str, Any]:
 
 
 def advise(
-    candidates: Iterable[Candidate], basis: Basis, asked: Asked, rate: ScanRate | None, scanned: float | None = None
+    candidates: Iterable[Candidate], basis: Basis, asked: Asked, rates: Rates | None, scanned: float | None = None
 ) -> Advice:
     """Advice from rows. `scanned`: how many pages a query is scored against, if a first stage leaves some out."""
     pages = asked.pages if scanned is None else min(scanned, asked.pages)
-    rows = [with_scan_time(one, rate, pages) for one in candidates]
+    rows = [with_scan_time(one, rates, pages) for one in candidates]
     best = choose(rows, asked)
-    options = [Option(one, cost_of(one, asked.pages, basis.dim), faults(one, asked)) for one in rows]
+    options = [Option(one, cost_of(one, asked.pages), faults(one, asked)) for one in rows]
     chosen = next((option for option in options if option.candidate is best), None)
     others = tuple(option for option in options if option is not chosen)
+    width = best.width if best else basis.dim
+    rate = rates(width) if rates and width else None
     return Advice(asked, pages, basis, chosen, others, () if best else tuple(would_give(rows, asked)), rate)

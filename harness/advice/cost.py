@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
-from harness.advice.rule import GB, Candidate
+from harness.advice.rule import GB, Candidate, size_of
 
 QUERY_VECTORS = 32
 """Of the query whose scan is timed: what ColBERT and its successors pad to, about."""
@@ -47,6 +49,7 @@ class Cost:
     scan_ms: float | None
 
 
+@cache
 def measure_rate(dim: int) -> ScanRate:
     """A short product, best of a few: some tenths of a second."""
     rng = np.random.default_rng(SEED)
@@ -61,18 +64,23 @@ def measure_rate(dim: int) -> ScanRate:
     return ScanRate(dim, QUERY_VECTORS, 1e9 * best / len(vectors))
 
 
-def with_scan_time(candidate: Candidate, rate: ScanRate | None, pages: float) -> Candidate:
+Rates = Callable[[int], ScanRate]
+"""The rate at each width of vectors."""
+
+
+def with_scan_time(candidate: Candidate, rates: Rates | None, pages: float) -> Candidate:
     """The candidate with what scoring `pages` pages for one query is expected to take."""
-    if rate is None or candidate.vectors_per_page is None:
+    if rates is None or candidate.vectors_per_page is None or candidate.width is None:
         return candidate
-    return replace(candidate, scan_ms=pages * candidate.vectors_per_page * rate.ns_per_vector / 1e6)
+    each = rates(candidate.width).ns_per_vector
+    return replace(candidate, scan_ms=pages * candidate.vectors_per_page * each / 1e6)
 
 
-def cost_of(candidate: Candidate, pages: float, dim: int | None) -> Cost | None:
+def cost_of(candidate: Candidate, pages: float) -> Cost | None:
     """None where its bytes are not known, as of a paper's figures."""
-    if candidate.bytes_per_page is None:
+    if candidate.own_bytes is None:
         return None
-    vectors = candidate.vectors_per_page
-    decoded = None if vectors is None or dim is None else pages * vectors * dim * FLOAT32 / GB
+    vectors, width = candidate.vectors_per_page, candidate.width
+    decoded = None if vectors is None or width is None else pages * vectors * width * FLOAT32 / GB
     hours = None if candidate.prune_ms is None else pages * candidate.prune_ms / 3.6e6
-    return Cost(pages * candidate.bytes_per_page / GB, decoded, hours, candidate.scan_ms)
+    return Cost(size_of(candidate, pages) / GB, decoded, hours, candidate.scan_ms)

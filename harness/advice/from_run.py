@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from harness.advice.advise import Basis
 from harness.advice.rule import Candidate, why_barred
+from harness.advice.width import scanned_width
 from harness.benchmarks.embedded import NANO_NOTE
+from harness.evaluation.index_size import own_bytes
 from harness.evaluation.methods import FULL
 from harness.runs.results import Results
 from harness.runs.table import stored_as
@@ -19,24 +21,31 @@ STATUS = "own run"
 
 def run_candidates(results: Results) -> Iterator[Candidate]:
     """One for each row of the table; the unpruned index keeps 100 by definition."""
-    methods = FinishedRun(results.folder).methods
+    run = FinishedRun(results.folder)
+    pages, dim = [facts["pages"] for facts in run.stores.values()], run.card["dim"]
     for row in results.rows:
-        facts = methods.get(row["method"], {})
+        facts = run.methods.get(row["method"], {})
         whole = row["method"] == FULL and "retention_interval" not in row
         low, high = (100.0, 100.0) if whole else map(_known, row["retention_interval"])
+        shared, stored = facts.get("shared_bytes", 0), stored_as(row)
+        barred = why_barred(STATUS, "diagnostic" if facts.get("diagnostic") else "", None, low is not None, True)
+        if facts.get("partner_of"):
+            barred = f"it is the partner of {facts['partner_of']}, at that one's ratio on each data set"
         yield Candidate(
             text=row["method"],
             budget=row["budget"],
-            bytes_per_page=row["bytes_per_page"],
+            own_bytes=own_bytes(row["bytes_per_page"], shared, pages),
+            shared_bytes=shared,
             retention=row["retention"],
             low=low,
             high=high,
             status=STATUS,
-            codec=stored_as(row),
+            codec=stored,
             vectors_per_page=row["vectors_per_page"],
+            width=scanned_width(stored, dim),
             prune_ms=row.get("prune_ms_per_page"),
             needs=tuple(facts.get("needs", ())),
-            barred=why_barred(STATUS, "diagnostic" if facts.get("diagnostic") else "", None, low is not None, True),
+            barred=barred,
         )
 
 

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
 
-from harness.advice.rule import GB, Asked, Candidate, WouldGive, bound, floored, size_of, size_words, time_words
+from harness.advice.rule import (
+    GB,
+    UNSURE,
+    Asked,
+    Candidate,
+    WouldGive,
+    bound,
+    floored,
+    size_of,
+    size_words,
+    time_words,
+)
 from pruners.core.budget import UNPRUNED
 
 if TYPE_CHECKING:
@@ -42,11 +54,16 @@ def in_words(advice: Advice) -> Iterator[str]:
     counted += [f"{basis.pages:,} pages"] if basis.pages else []
     counted += [f"{basis.queries:,} queries"] if basis.queries else []
     yield f"rests on {basis.source}: {basis.backbone} ({basis.kind}) on {basis.benchmark}, {', '.join(counted)}"
-    mixed = " (mixed: only measured ones are advised)" if len(advice.statuses) > 1 else ""
+    mixed = " (mixed: only measured ones are advised)" if _is_mixed(advice) else ""
     yield "  rows: " + ", ".join(f"{count} {status}" for status, count in advice.statuses.items()) + mixed
     yield from (f"  {remark}" for remark in basis.remarks)
     yield "does not cover"
     yield from (f"  {limit}" for limit in advice.limits())
+
+
+def _is_mixed(advice: Advice) -> bool:
+    """Whether there are rows that may be advised beside such as never are, for want of a check."""
+    return bool(set(advice.statuses) & set(UNSURE)) and bool(set(advice.statuses) - set(UNSURE))
 
 
 def _details(option: Option, advice: Advice) -> Iterator[str]:
@@ -54,7 +71,8 @@ def _details(option: Option, advice: Advice) -> Iterator[str]:
     yield f"keeps {row.retention:.1f} % [{row.low:.1f}, {row.high:.1f}]; {row.status}"
     if cost is None:
         return
-    yield f"index: {size_of(row):,.0f} bytes a page, {size_words(cost.index_gb)} ({row.codec})"
+    once = f" and {row.shared_bytes:,.0f} once for all pages" if row.shared_bytes else ""
+    yield f"index: {row.own_bytes:,.0f} bytes a page{once}, {size_words(cost.index_gb)} ({row.codec})"
     if cost.decoded_gb is not None:
         whole = f"{size_words(cost.decoded_gb)} if all of it is decoded to float32"
         yield f"memory: {size_words(cost.index_gb)} as stored, {whole}"
@@ -68,11 +86,11 @@ def _details(option: Option, advice: Advice) -> Iterator[str]:
 
 def _other(option: Option, advice: Advice) -> str:
     row = option.candidate
-    size = "size unknown" if row.bytes_per_page is None else size_words(row.bytes_per_page * advice.asked.pages / GB)
+    size = "size unknown" if option.cost is None else size_words(option.cost.index_gb)
     why = "; ".join(fault.words for fault in option.faults)
     if not why:
         chosen = advice.chosen.candidate if advice.chosen else row
-        more = size_of(row) - size_of(chosen)
+        more = size_of(row, advice.asked.pages) - size_of(chosen, advice.asked.pages)
         why = "qualifies, and is larger" if more > 0 else _of_equal_size(row, chosen)
     kept = "" if row.retention is None else f", {row.retention:.1f} %"
     return f"{name(row)}{kept}, {size}: {why}"
@@ -90,7 +108,7 @@ def _why_none(advice: Advice) -> str:
 def concession(one: WouldGive, asked: Asked, scanned: float) -> str:
     """What could be had for less."""
     row = one.candidate
-    size = size_of(row) * asked.pages / GB
+    size = size_of(row, asked.pages) / GB
     asks = {
         "keep": f"--keep {floored(bound(row))}",
         "size": f"--max-gb {rounded_up(size):g}",
@@ -118,6 +136,5 @@ def rounded_up(value: float) -> float:
     """To three digits, never down: what is printed as enough must be enough."""
     if value <= 0:
         return 0.0
-    step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    up = math.ceil(value / step)
-    return float(f"{up * step:.3g}")
+    exact = Decimal(repr(value))
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), ROUND_CEILING))

@@ -210,6 +210,20 @@ def million(
     print_rows(rows, COLUMNS, title=title, as_json=as_json)
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def cluster(
+    context: typer.Context,
+    kills: Annotated[int, typer.Option(min=0, help="Runs in which the second node is killed, at random moments.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Encode and evaluate on Ray: one node, two, and one of two killed. Further options are those of evaluate."""
+    from harness.bench.cluster import COLUMNS, measure
+    from harness.progress import bar, quiet
+
+    rows = measure(context.args, kills, quiet if as_json else bar)
+    print_rows(rows, COLUMNS, title="nodes are processes of this machine with one core each", as_json=as_json)
+
+
 @app.command()
 def encode(
     pages: Annotated[int, typer.Option(help="Pages (A4 at 150 dpi) to encode.")] = 200,

@@ -6,6 +6,7 @@ Everything counts that a search reads: codes and scales of each vector, and once
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -27,3 +28,13 @@ def vector_bits(vectors: Count, dim: int, codec: Codec = FLOAT16, own_bits: int 
 def bytes_per_page(bits: float, shared_bytes: int, pages: int) -> float:
     """Bytes a page of an index whose vectors take `bits` in all: `shared_bytes` are its codec's and its method's."""
     return float(bits / 8 / pages + shared_bytes / pages)
+
+
+def own_bytes(bytes_per_page: float, shared_bytes: float, pages: Sequence[int]) -> float:
+    """Of the mean of some data sets, of so many pages each: what each page has for itself, whatever the corpus.
+
+    Where a number of pages is not known (0), all of it counts as the pages' own.
+    """
+    if not shared_bytes or not all(pages):
+        return bytes_per_page
+    return bytes_per_page - shared_bytes * sum(1 / count for count in pages) / len(pages)

@@ -117,6 +117,7 @@ def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: 
         signals=tuple(facts["needs"]),
         parameters={k: tuple(v) if isinstance(v, list) else v for k, v in facts["parameters"].items()},
         calibrated=calibrated,
+        shared_bytes=facts["shared_bytes"] - (codec.shared_bytes if codec else 0),
     )
 
 

@@ -65,6 +65,7 @@ def _bounded(value: JsonValue) -> JsonValue:
 
 Budget = Annotated[float, Field(gt=0, le=1), AfterValidator(_budget)]
 Json = Annotated[JsonValue, AfterValidator(_bounded)]
+SharedBytes = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class Strict(BaseModel):
@@ -192,6 +193,8 @@ class MethodFacts(Strict):
     """Every hyper-parameter, those at their default too."""
     calibrated: dict[Word, Json] = {}
     """What it learned: window, thresholds by budget; and the calibration set with its content hashes."""
+    shared_bytes: SharedBytes = 0
+    """What the index holds once for all pages in a form of the method's own; a codec's is its own."""
 
 
 class CodecFacts(Strict):
@@ -203,7 +206,7 @@ class CodecFacts(Strict):
     """Every parameter, those at their default too."""
     bytes_per_vector: Count
     """Of one stored vector. It follows from the codec and the vectors' width."""
-    shared_bytes: Annotated[int, Field(ge=0, le=10**12)] = 0
+    shared_bytes: SharedBytes = 0
     """What the index holds once for all pages, such as a codebook; a page's share of it is in its bytes."""
 
 
@@ -307,6 +310,11 @@ class Submission(Strict):
     """The id of the submission that a `reproduced` one measures again."""
     settings: Settings | None = None
     """What it takes to measure it again, beside the method; none where figures are reported, or were before 0.2."""
+
+    @property
+    def shared_bytes(self) -> int:
+        """What its index holds once for all pages: the method's and the codec's."""
+        return self.method.shared_bytes + (self.codec.shared_bytes if self.codec else 0)
 
 
 MEASURED = (

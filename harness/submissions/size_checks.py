@@ -80,7 +80,8 @@ def _check_bytes(submission: Submission, i: int, cell: Cell, codec: Codec, pages
     own = codec == FLOAT16 and method.track is Track.quantised and cell.budget < 1
     count = pages or 1
     bits = vector_bits(cell.vectors_per_page * count, dim, codec, LEAST_BITS if own else None)
-    needed = bytes_per_page(bits, codec.shared_bytes(dim), count)
+    shared = codec.shared_bytes(dim) + (method.shared_bytes if cell.budget < 1 else 0)
+    needed = bytes_per_page(bits, shared, count)
     exact = codec != FLOAT16 and method.file_hash is None
     if stated < needed * (1 - TOLERANCE) or (exact and stated > needed * (1 + TOLERANCE)):
         form = "a bit for each" if own else str(codec)

@@ -11,13 +11,13 @@ const possible = [...document.querySelectorAll("#steps tbody tr")].map((row) => 
   link: row.querySelector("a"),
   size: row.cells[2].textContent,
   low: Number(row.dataset.low),
-  bytes: Number(row.dataset.bytes),
+  bytes: Number(row.dataset.size),
 }));
 
 // ---- the rule -------------------------------------------------------------------------------------------------------
 
 const keeps = (one, keep) => one.low >= keep;
-const fits = (one, gb) => one.bytes * Number(ask.dataset.pages) <= gb * GB;
+const fits = (one, gb) => one.bytes / GB <= gb;
 const advised = (keep, gb) => possible.find((one) => keeps(one, keep) && fits(one, gb));
 const highest = (gb) => possible.findLast((one) => fits(one, gb)); // bounds rise with size
 const cheapest = (keep) => possible.find((one) => keeps(one, keep));

@@ -31,6 +31,9 @@ class dims(Codec):  # noqa: N801
     def row(self, dim: int) -> np.dtype:
         return halves(self, self.n, dim)
 
+    def width(self, dim: int) -> int:
+        return self.n
+
     def encode(self, vectors: np.ndarray) -> np.ndarray:
         return filled(self.row(vectors.shape[1]), numbers=self.query(vectors))
 
@@ -57,6 +60,9 @@ class pca(Codec):  # noqa: N801
 
     def row(self, dim: int) -> np.dtype:
         return halves(self, self.n, dim)
+
+    def width(self, dim: int) -> int:
+        return self.n
 
     def calibrate(self, vectors: np.ndarray) -> Self:
         self.row(vectors.shape[1])

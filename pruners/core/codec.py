@@ -53,6 +53,10 @@ class Codec(TextForm):
     def changes_queries(self) -> bool:
         return type(self).query is not Codec.query
 
+    def width(self, dim: int) -> int:
+        """How many numbers a decoded vector has."""
+        return dim
+
     def shared(self, dim: int) -> Mapping[str, np.ndarray]:
         """What a search needs once for all pages, as it is stored: codebooks, rotations."""
         return {}

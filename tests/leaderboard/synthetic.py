@@ -128,6 +128,15 @@ def stored(name: str, codec: str, quality: float, seed: int, part: float, **more
     return record, frame
 
 
+def share(record: dict, shared: int) -> None:
+    """Give a submission's index so many bytes once for all pages; each page bears its share."""
+    record["method"]["shared_bytes"] = shared
+    pages = {data_set["name"]: data_set["pages"] for data_set in record["benchmark"]["data_sets"]}
+    for cell in record["cells"]:
+        if cell["budget"] < 1:
+            cell["bytes_per_page"] += shared / pages[cell["data_set"]]
+
+
 def nano_submissions(queries: int = 30, most: int = 99) -> list[tuple[dict, pd.DataFrame]]:
     """Built-in methods with made-up figures, best and worst far apart."""
     names = sorted(e.name for e in catalogue().values() if e.name not in ("adaptive", "merge"))

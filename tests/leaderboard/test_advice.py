@@ -84,11 +84,27 @@ def test_codecs_are_rows_of_their_own() -> None:
     rows = {(row.text, row.budget): row for row in view_candidates(view)}
     half = rows["kmeans | int8", 0.1]
     assert half.codec == "int8"
-    assert half.bytes_per_page == 0.5 * (rows["kmeans", 0.1].bytes_per_page or 0)
+    assert half.own_bytes == 0.5 * (rows["kmeans", 0.1].own_bytes or 0)
     keep = rows["kmeans", 0.2].low or 0.0
     best = choose(rows.values(), Asked(min(keep, half.low or 0.0), 1e6))
     assert best is not None
     assert best.codec == "int8"
+
+
+def test_what_all_pages_share_is_not_multiplied() -> None:
+    record, frame = synthetic.measured("hpc", 0.9, 1, queries=10)
+    alone = {cell["budget"]: cell["bytes_per_page"] for cell in record["cells"]}
+    synthetic.share(record, 10**6)
+    view = view_of(synthetic.entry(record, frame, "recomputed"))
+    (line,) = view.lines
+    for budget, row in line.rows.items():
+        assert row.bytes is not None
+        assert row.bytes > alone[budget] + 1000
+        assert row.index_bytes(1e6) == pytest.approx(alone[budget] * 1e6 + 1e6)
+    assert line.full.index_bytes(1e6) == pytest.approx(alone[1.0] * 1e6)
+    rows = {one.budget: one for one in view_candidates(view) if one.text == "hpc"}
+    assert {one.shared_bytes for one in rows.values()} == {10**6}
+    assert rows[0.1].own_bytes == pytest.approx(alone[0.1])
 
 
 @pytest.mark.slow
@@ -96,9 +112,7 @@ def test_the_board_that_is_shipped(tmp_path: Path) -> None:
     found = harness.advise(board="r-doc-pdf/minilm", keep=80, submissions=FOLDER)
     assert found.chosen is not None
     assert (found.chosen.candidate.low or 0) >= 80
-    cheaper = [
-        o for o in found.others if (o.candidate.bytes_per_page or 0) < (found.chosen.candidate.bytes_per_page or 0)
-    ]
+    cheaper = [o for o in found.others if (o.candidate.own_bytes or 0) < (found.chosen.candidate.own_bytes or 0)]
     assert cheaper
     assert all(o.faults for o in cheaper)
     assert found.basis.kind == "text tokens"

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from harness.advice.advise import Basis, advise
 from harness.advice.cost import QUERY_VECTORS, ScanRate, cost_of, measure_rate
-from harness.advice.rule import Asked, Candidate, choose, faults, front, why_barred, would_give
+from harness.advice.rule import GB, Asked, Candidate, choose, faults, front, why_barred, would_give
+from harness.advice.words import rounded_up
 
 MILLION = 1e6
 BASIS = Basis("hand", "made-up", "toy", "visual", 2, 100, 50, 128)
@@ -16,7 +17,7 @@ BASIS = Basis("hand", "made-up", "toy", "visual", 2, 100, 50, 128)
 def row(text: str, kb: float, mean: float, low: float, **more) -> Candidate:
     high = 2 * mean - low
     return Candidate(
-        text, more.pop("budget", 0.1), 1000 * kb, mean, low, high, more.pop("status", "recomputed"), **more
+        text, more.pop("budget", 0.1), 1000 * kb, mean, low, high, more.pop("status", "recomputed"), width=128, **more
     )
 
 
@@ -43,7 +44,7 @@ def test_limits_are_met_or_named() -> None:
     met = row("met", 5, 99, 98, scan_ms=5.0)
     assert choose([met], asked) is met
     kinds = {
-        "size": replace(met, bytes_per_page=5000.1),
+        "size": replace(met, own_bytes=5000.1),
         "time": replace(met, scan_ms=5.1),
         "signals": replace(met, needs=("eos",)),
         "keep": replace(met, low=89.99),
@@ -105,6 +106,51 @@ def test_where_nothing_qualifies_it_says_what_would_have_to_give() -> None:
     assert would_give(both, Asked(99.5, MILLION))[0].candidate.text == "huge"  # nothing is limited: the highest bound
 
 
+def test_what_all_pages_share_is_there_once_however_many_they_are() -> None:
+    book = row("book", 1, 99, 98.5, shared_bytes=4e9)  # 4 GB of codebooks
+    plain = row("plain", 3, 99, 98.5)
+    assert choose([book, plain], Asked(98, MILLION)) is plain  # 5 GB against 3
+    assert choose([book, plain], Asked(98, 10 * MILLION)) is book  # 14 GB against 30
+    assert front([book, plain], MILLION)[0] is plain
+    assert front([book, plain], 10 * MILLION)[0] is book
+    found = advise([book], BASIS, Asked(98, 10 * MILLION, max_gb=14), None)
+    assert found.chosen is not None
+    assert found.chosen.cost is not None
+    assert found.chosen.cost.index_gb == 14.0
+    assert "index: 1,000 bytes a page and 4,000,000,000 once for all pages, 14 GB" in str(found)
+    assert choose([book], Asked(98, 10 * MILLION, max_gb=13.999)) is None
+
+
+def test_only_limits_that_bind_are_named() -> None:
+    large = row("large", 20, 99, 98.5, scan_ms=1.0, needs=("eos",))
+    asked = Asked(98, MILLION, max_gb=10, max_ms=5, vectors_only=True)
+    assert [one.given_up for one in would_give([large], asked)] == [("size", "signals")]
+
+
+def test_a_row_that_keeps_nothing_for_sure_is_no_concession() -> None:
+    assert would_give([row("poor", 1, 5, 0.04)], Asked(98, MILLION)) == []
+
+
+def test_rows_that_were_all_checked_are_not_called_mixed() -> None:
+    found = advise([row("a", 1, 99, 98.5), row("b", 2, 99, 98.5, status="verified")], BASIS, Asked(98, MILLION), None)
+    assert "1 recomputed, 1 verified" in str(found)
+    assert "mixed" not in str(found)
+
+
+def test_limits_that_look_equal_have_more_digits() -> None:
+    (fault,) = faults(row("just", 5.001, 99, 98.5), Asked(98, MILLION, max_gb=5))
+    assert fault.words == "5.001 GB is more than 5 GB"
+
+
+def test_round_numbers_are_enough_as_they_are_printed() -> None:
+    for size in (*range(1000, 3000), *range(9_990, 10_110)):
+        one = row("one", size / 1000, 99, 98.5)
+        printed = rounded_up(size * MILLION / GB)
+        assert choose([one], Asked(98, MILLION, max_gb=printed)) is one, size
+        assert printed <= size * MILLION / GB * 1.01
+    assert rounded_up(5.12) == 5.12
+
+
 def test_what_is_printed_as_enough_is_enough() -> None:
     draw = random.Random(7)
     for _ in range(300):
@@ -134,8 +180,8 @@ def test_a_front_answers_like_all_rows() -> None:
         )
         for i in range(1, 120)
     ]
-    rows += [replace(rows[0], barred="diagnostic", low=100.0, bytes_per_page=1.0)]
-    few = front(rows)
+    rows += [replace(rows[0], barred="diagnostic", low=100.0, own_bytes=1.0)]
+    few = front(rows, MILLION)
     assert len(few) < 10
     for keep in (80, 90, 94, 97, 98, 98.2, 98.5, 99):
         for gb in (0.5, 1, 2, 3, 8, 9):
@@ -145,7 +191,9 @@ def test_a_front_answers_like_all_rows() -> None:
 
 
 def test_costs_by_hand() -> None:
-    rate = ScanRate(128, QUERY_VECTORS, ns_per_vector=100.0)
+    def rate(dim: int) -> ScanRate:
+        return ScanRate(dim, QUERY_VECTORS, ns_per_vector=100.0 * dim / 128)
+
     one = row("one", 5, 99, 98, vectors_per_page=20.0, prune_ms=3.6)
     found = advise([one], BASIS, Asked(98, MILLION), rate)
     assert found.chosen is not None
@@ -162,7 +210,11 @@ def test_costs_by_hand() -> None:
     assert "what the first stage loses" in " ".join(few.limits())
     late = advise([one], BASIS, Asked(98, MILLION, max_ms=3), rate)
     assert "--max-ms 2000 (or --scan 1500: a first stage" in str(late)
-    assert cost_of(replace(one, bytes_per_page=None), MILLION, 128) is None
+    assert cost_of(replace(one, own_bytes=None), MILLION) is None
+    narrow = advise([replace(one, width=64)], BASIS, Asked(98, MILLION), rate).chosen
+    assert narrow is not None
+    assert narrow.cost is not None
+    assert (narrow.cost.decoded_gb, narrow.cost.scan_ms) == (20 * 64 * 4 / 1000, 20 * 50)
 
 
 def test_the_rate_of_this_machine_grows_with_dimensions() -> None:

@@ -78,7 +78,8 @@ def test_every_row_of_the_table_is_a_candidate(run: harness.Results) -> None:
     for row in run.rows[1:]:
         one = by_name[row["method"], row["budget"]]
         assert [one.low, one.high] == row["retention_interval"]
-        assert one.bytes_per_page == row["bytes_per_page"]
+        assert one.own_bytes == row["bytes_per_page"]
+        assert bool(one.barred) == (row["method"].startswith("oracle") or "@" in row["method"])
         assert one.prune_ms == row["prune_ms_per_page"]
 
 
@@ -90,11 +91,28 @@ def test_the_command_says_what_the_function_finds(run: harness.Results) -> None:
     record = json.loads(said.stdout)
     assert found.chosen is not None
     assert record["advised"]["text"] == found.chosen.candidate.text
-    assert record["advised"]["cost"]["index_gb"] == found.chosen.candidate.bytes_per_page * 2e6 / 1e9
+    assert record["advised"]["cost"]["index_gb"] == found.chosen.candidate.own_bytes * 2e6 / 1e9
     assert len(record["others"]) == len(run.rows) - 1
     assert record["rests_on"]["pages"] == 50
     plain = CliRunner().invoke(app, options)
     assert f"take {found.chosen.candidate.text}" in plain.stdout
+
+
+def test_codebooks_and_short_vectors_cost_what_they_cost(toy, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """By hand: vectors of 16 numbers, pq(8) takes 8 bytes of each and 512 x 16 once, dims(8) 16 and nothing."""
+    where = {"backbone": toy.backbone, "benchmark": toy.benchmark, "calibration": toy.calibration}
+    more = {"store": toy.folder / "stores", "workers": 1, "out": tmp_path_factory.mktemp("advise") / "coded"}
+    coded = harness.evaluate(["kmeans"], budgets=(0.5,), codecs="float16,pq(8),dims(8)", **where, **more)
+    rows = {(one.text, one.budget): one for one in run_candidates(coded)}
+    whole, book, short = (rows[name] for name in (("full", 1.0), ("kmeans | pq(8)", 0.5), ("kmeans | dims(8)", 0.5)))
+    assert whole.own_bytes == 2 * 16 * whole.vectors_per_page
+    assert book.shared_bytes == 512 * 16
+    assert book.own_bytes == pytest.approx(8 * book.vectors_per_page)
+    assert (whole.width, book.width, short.width) == (16, 16, 8)
+    found = harness.advise(coded, keep=0.1, pages=1e6)
+    (option,) = [o for o in (found.chosen, *found.others) if o and o.candidate.text == "kmeans | pq(8)"]
+    assert option.cost is not None
+    assert option.cost.index_gb == pytest.approx((8 * book.vectors_per_page * 1e6 + 512 * 16) / 1e9)
 
 
 def test_mistakes_are_named(run: harness.Results) -> None:

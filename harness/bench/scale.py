@@ -70,6 +70,8 @@ class MadeUpStore:
 
     pages: int
     queries: int
+    tokens: int = TOKENS
+    """Of a query."""
     dim: int = DIM
     grid: tuple[int, int] = GRID
 
@@ -95,7 +97,7 @@ class MadeUpStore:
         return Page(f"p{index:08d}", _vectors(index, self.grid), self.grid, {})
 
     def query(self, index: int) -> torch.Tensor:
-        near = _vectors(self.gold(index), self.grid)[torch.arange(TOKENS) % (self.grid[0] * self.grid[1])]
+        near = _vectors(self.gold(index), self.grid)[torch.arange(self.tokens) % (self.grid[0] * self.grid[1])]
         noise = torch.from_numpy(np.random.default_rng([1, index]).normal(size=near.shape).astype(np.float32))
         return unit(near + noise / DIM**0.5)
 
@@ -106,20 +108,20 @@ def _vectors(index: int, grid: tuple[int, int]) -> torch.Tensor:
     return unit(torch.from_numpy(drawn))
 
 
-def measure(sizes: Sequence[int], queries: int, workers: int, progress: Progress) -> list[dict]:
+def measure(sizes: Sequence[int], queries: int, tokens: int, workers: int, progress: Progress) -> list[dict]:
     """A row for every number of pages."""
     rows = []
     spawn = multiprocessing.get_context("spawn")
     with progress("evaluate made-up pages", total=len(sizes), done=0) as advance:
         for pages in sizes:
             with ProcessPoolExecutor(1, mp_context=spawn) as pool:  # a process of its own
-                rows.append(pool.submit(_evaluate, pages, queries, workers).result())
+                rows.append(pool.submit(_evaluate, pages, queries, tokens, workers).result())
             advance(1)
     return rows
 
 
-def _evaluate(pages: int, queries: int, workers: int) -> dict[str, Any]:
-    store = MadeUpStore(pages, queries)
+def _evaluate(pages: int, queries: int, tokens: int, workers: int) -> dict[str, Any]:
+    store = MadeUpStore(pages, queries, tokens)
     qrels = {name: {store.page_ids[store.gold(i)]: 1} for i, name in enumerate(store.query_ids)}
     names: Any = store.page_ids
     no_image: Any = None

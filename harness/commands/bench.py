@@ -149,7 +149,8 @@ def store(
 @app.command()
 def scale(
     pages: Annotated[str, typer.Option(help="Sizes of the corpus.")] = "10000,100000",
-    queries: Annotated[int, typer.Option(help="Queries, each with one gold page.")] = 1000,
+    queries: Annotated[int, typer.Option(min=1, help="Queries, each with one gold page.")] = 1000,
+    tokens: Annotated[int, typer.Option(min=1, help="Vectors of a query.")] = 20,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -160,8 +161,8 @@ def scale(
     from harness.progress import bar, quiet
 
     sizes = [int(size) for size in pages.split(",")]
-    rows = measure(sizes, queries, workers or os.cpu_count() or 1, quiet if as_json else bar)
-    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {queries} queries, pages of 30 vectors"
+    rows = measure(sizes, queries, tokens, workers or os.cpu_count() or 1, quiet if as_json else bar)
+    title = f"{len(METHODS)} methods x {len(BUDGETS)} budgets, {queries} queries of {tokens}, pages of 30 vectors"
     print_rows(rows, COLUMNS, title=title, as_json=as_json)
 
 

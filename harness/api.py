@@ -561,6 +561,8 @@ def reproduce(
     from pruners.guests.host import Isolation
 
     folder = Path(submissions) if submissions else own_folder("name a folder with submissions=…")
+    if not folder.is_dir():
+        raise PruneBoardError(f"{folder} is no folder of submissions")
     known = {path.stem: path for path in find_submissions(folder)}
     if ids is not None and (unknown := [name for name in ids if name not in known]):
         raise PruneBoardError(f"{folder} has no submission {unknown[0]}")

@@ -1,12 +1,15 @@
 """Parquet tables of a stated form: written compactly, the same bytes for the same rows; read with limits.
 
 A file from outside is never trusted: its size, columns, types and number of rows are looked at before its content is.
+What it says of itself may be a lie, so memory is limited while it is read.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,9 @@ MAX_BYTES = 32 * 2**20
 MAX_UNPACKED = 512 * 2**20
 MAX_ROWS = 5_000_000
 MAX_VALUES = 50_000_000  # of one column: a run of equal values takes no bytes
+MAX_TEXTS = 10  # of one row
+MAX_MEMORY = 2**30
+"""That reading may take beyond what the process has (where the system can limit it)."""
 
 
 class TableError(PruneBoardError):
@@ -67,11 +73,14 @@ def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
         data = path.read_bytes()
         about = pq.read_metadata(pa.BufferReader(data))
         _check_form(path, about, form)
-        file = pq.ParquetFile(pa.BufferReader(data), metadata=about, read_dictionary=texts, pre_buffer=False)
-        table = file.read(use_threads=False).combine_chunks()  # small files: handing them to threads takes longer
-        table.validate(full=True)
-        for name, kind in form.items():
-            _check_column(path, name, kind, table[name].combine_chunks(), name in optional)
+        with _limited_memory():
+            file = pq.ParquetFile(pa.BufferReader(data), metadata=about, read_dictionary=texts, pre_buffer=False)
+            table = file.read(use_threads=False).combine_chunks()  # small files: handing them to threads takes longer
+            table.validate(full=True)
+            for name, kind in form.items():
+                _check_column(path, name, kind, table[name].combine_chunks(), name in optional)
+    except MemoryError as error:
+        raise TableError(f"{path.name} unpacks to more than {MAX_MEMORY // 2**20} MB, whatever it says") from error
     except OSError as error:
         raise TableError(f"{path.name} cannot be read: {error.strerror or error}") from error
     except (pa.ArrowException, ValueError, KeyError) as error:  # also text that is none
@@ -80,6 +89,24 @@ def read(path: Path, form: Form, optional: Sequence[str] = ()) -> pa.Table:
     if table.num_rows != file.metadata.num_rows:
         raise TableError(f"{path.name} has {table.num_rows} rows and states {file.metadata.num_rows}")
     return table
+
+
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """What is allocated beyond the limit is refused, and Arrow says so. Only Linux has such a limit."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    limits = [limit for limit in (before, most, used + MAX_MEMORY) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
 
 
 def _check_column(path: Path, name: str, kind: str, values: pa.Array, optional: bool) -> None:
@@ -103,6 +130,11 @@ def _check_form(path: Path, about: pq.FileMetaData, form: Form) -> None:
         raise TableError(f"{path.name} has {about.num_rows} rows; at most {MAX_ROWS} are read")
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     values = max((sum(group.column(i).num_values for group in groups) for i in range(about.num_columns)), default=0)
+    for i in range(about.num_columns):
+        if form.get(about.schema.column(i).path.partition(".")[0]) == "texts":
+            texts = sum(group.column(i).num_values for group in groups)
+            if texts > MAX_TEXTS * max(1, about.num_rows):
+                raise TableError(f"{path.name} has {texts} texts in {about.num_rows} rows; at most {MAX_TEXTS} in each")
     if values > MAX_VALUES:
         raise TableError(f"{path.name} has {values} values in a column; at most {MAX_VALUES} are read")
     unpacked = sum(group.total_byte_size for group in groups)

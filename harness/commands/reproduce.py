@@ -15,7 +15,8 @@ def reproduce(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Submissions, by their ids.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every submission that was measured.")] = False,
     sample: Annotated[
-        int | None, typer.Option(help="With --all: only so many of those that can be run here, others every time.")
+        int | None,
+        typer.Option(min=1, help="With --all: only so many of those that can be run here, others every time."),
     ] = None,
     pruner: Annotated[
         Path | None, typer.Option(help="The method's file, where a submission does not carry it; its hash must match.")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from harness.submissions.mteb_figures import MODELS, mteb_table
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission, Track, content_id
 from harness.submissions.tables import kept_path, per_query_path
-from pruners.core.catalog import catalogue, kind
+from pruners.core.catalog import DECORATORS, catalogue, kind
+from pruners.core.errors import PruneBoardError
+from pruners.core.plugins import scan_text
 
 MEAN_TOLERANCE = 1.0
 MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5, in %
@@ -26,6 +28,10 @@ MANY_QUERIES, TOLERANCE_MANY, TOLERANCE_FEW = 280, 2.0, 5.0  # points of NDCG@5,
 CONTENT = ("revision", "pages", "queries", "languages", "corpus", "page_texts", "query_texts", "qrels")
 PRINTED = 0.005, 0.05
 """What rounding may change in a printed NDCG, and in a printed percentage."""
+MOST_PRINTED = 120.0
+"""Retention, in %, that a paper may print; the highest on the board is 100.9."""
+EARLIEST = date(2024, 6, 27)
+"""ColPali's paper: before it there was nothing to submit."""
 TRACKS = {"subset": Track.subset, "merged": Track.merging, "quantised": Track.quantised}
 _NAMES = re.compile(r"[A-Za-z_]\w*(?![\w=])")
 TOLERANCE = 1e-5
@@ -55,6 +61,8 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
     tables = {"per_query": per_query_path(path), "kept": kept_path(path)}
     if submission.origin.submitted > datetime.now(UTC).date() + timedelta(1):
         notes.error("origin.submitted", f"{submission.origin.submitted} is in the future", "say when it was submitted")
+    if submission.origin.submitted < EARLIEST:
+        notes.error("origin.submitted", f"{submission.origin.submitted} is before {EARLIEST}", "say when it was")
     if submission.claim == "reported":
         check_printed(submission, notes)
         for name, table in tables.items():
@@ -88,12 +96,15 @@ def check_claim(submission: Submission, path: Path, notes: Notes) -> None:
 def check_printed(submission: Submission, notes: Notes) -> None:
     """Who reports names a source, and prints figures that agree with each other as far as rounding lets them."""
     origin = submission.origin
-    if not (origin.paper or origin.code or origin.note):
-        notes.error("origin", "names no source", "say with a link, or in the note, where the figures are printed")
+    if not (origin.paper or origin.code):
+        notes.error("origin", "names no source", "say with a link (paper or code) where the figures are printed")
     full = {(c.data_set, c.language): c.ndcg.get("5", 0.0) for c in submission.cells if c.budget == 1.0}
     rounding, percent = PRINTED
     for i, cell in enumerate(submission.cells):
         of, ndcg = full.get((cell.data_set, cell.language)), cell.ndcg.get("5")
+        if cell.retention is not None and cell.retention > MOST_PRINTED:
+            what = f"is {cell.retention:g}: nothing that is pruned finds so much more than the full model"
+            notes.error(f"{where(i, cell)}.retention", what, "it is in % of the full model's NDCG@5")
         if cell.retention is not None and of and ndcg is not None:
             got, slack = 100 * ndcg / of, 100 * rounding * (of + ndcg) / of**2 + percent
             if abs(cell.retention - got) > slack:
@@ -112,6 +123,8 @@ def check_method(submission: Submission, notes: Notes) -> None:
     """A built-in method is of the track and the kind of budget that it is of."""
     method, known = submission.method, _built_in()
     names = _NAMES.findall(f"{method.composition or ''} {method.expression}")
+    if (own := _own_diagnostic(submission, names, notes)) and method.track is not Track.diagnostic:
+        notes.error("method.track", f"{own} is a diagnostic by its source: it has seen the queries", "call it so")
     if method.file_hash is None and (seen := next((n for n in names if "diagnostic" in known.get(n, "")), None)):
         if method.track is not Track.diagnostic:
             notes.error("method.track", f"{seen} is a diagnostic: it has seen the queries", "call it so")
@@ -126,6 +139,19 @@ def check_method(submission: Submission, notes: Notes) -> None:
     for claimed, what in ((method.adaptive, "adaptive"), (method.snapped, "snapped")):
         if claimed and all(known.get(name, what).find(what) < 0 for name in names if known.get(name) != ""):
             notes.error(f"method.{what}", f"{outer} is not: every page keeps its budget", AGAIN)
+
+
+def _own_diagnostic(submission: Submission, names: Sequence[str], notes: Notes) -> str | None:
+    """The first diagnostic among the methods that a carried source declares; it is read, and not run."""
+    for path, code in submission.method.source.items():
+        try:
+            declared = scan_text(code.encode(), Path(path), DECORATORS)
+        except PruneBoardError as error:
+            notes.error("method.source", printable(error), "carry the file that was measured")
+            continue
+        if seen := next((e.name for e in declared if e.decorator == "diagnostic" and e.name in names), None):
+            return seen
+    return None
 
 
 def check_code(submission: Submission, notes: Notes) -> None:

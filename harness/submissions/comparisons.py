@@ -29,6 +29,8 @@ class Peer:
     notes: Notes
     rankings: Mapping[tuple[str, float], str] = field(default_factory=dict)
     """Digests, by data set and budget."""
+    content: str = ""
+    """Digest of all rows, however they are packed."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,13 @@ def check_against_full_and_random(peers: Sequence[Peer], record: BenchmarkRecord
 
 
 def check_copies(peers: Sequence[Peer], known: Set[str]) -> None:
-    """Tables that were submitted before, by another or under another name. Those `known` before are the originals."""
-    ordered = sorted(peers, key=lambda peer: _seniority(peer.submission, known))
+    """Tables that were submitted before, by another or under another name. Those `known` before are the originals.
+
+    Where nothing tells which of two was first, both are told.
+    """
+    ordered = sorted(peers, key=lambda peer: (*_seniority(peer.submission, known), peer.submission.id))
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
-    tables: dict[tuple[str | None, ...], Submission] = {}
+    tables: dict[tuple[str, str, str], Peer] = {}
     seen: dict[tuple, list[Peer]] = {}
     for peer in ordered:
         ours = peer.submission
@@ -91,16 +96,22 @@ def check_copies(peers: Sequence[Peer], known: Set[str]) -> None:
                 peer.notes.error("name", what, "choose another name")
         if ours.per_query is None:
             continue
-        theirs = tables.setdefault((ours.per_query, ours.kept), ours)
-        if theirs is not ours and _submitter(theirs) != _submitter(ours):
-            what = f"its tables are those of {theirs.id}, byte by byte: a copy shows nothing"
-            peer.notes.error("per_query", what, "measure it yourself")
+        first_peer = tables.setdefault((*place, peer.content or ours.per_query), peer)
+        if first_peer is not peer and not _same_submitter(first_peer.submission, ours):
+            _say_copied(peer, first_peer)
+            if _seniority(first_peer.submission, known) == _seniority(ours, known):
+                _say_copied(first_peer, peer)
             continue
         codec = ours.codec and ours.codec.expression  # a codec that loses nothing ranks as float16 does
         same = [seen.setdefault((*place, codec, *key), []) for key in peer.rankings.items()]
         _find_renamed(peer, same)
         for earlier in same:
             earlier.append(peer)
+
+
+def _say_copied(peer: Peer, other: Peer) -> None:
+    what = f"its rows are those of {other.submission.id}, number by number: a copy shows nothing"
+    peer.notes.error("per_query", what, "measure it yourself; a maintainer's `harness reproduce` confirms a row")
 
 
 def _find_renamed(peer: Peer, same: Sequence[Sequence[Peer]]) -> None:
@@ -110,17 +121,21 @@ def _find_renamed(peer: Peer, same: Sequence[Sequence[Peer]]) -> None:
     if first is None:
         return
     what = f"ranks every query as {printable(first.submission.method.name)} ({first.submission.id}) does"
-    say = peer.notes.warn if _submitter(first.submission) == _submitter(peer.submission) else peer.notes.error
+    say = peer.notes.warn if _same_submitter(first.submission, peer.submission) else peer.notes.error
     say("per_query", what, "the same method has the same name; if it is your own variant, say what differs")
 
 
 def _seniority(submission: Submission, known: Set[str]) -> tuple:
     """Which of two that are the same was first: what was there before, then who does not say that it is the second."""
-    return submission.id not in known, submission.claim == "reproduced", submission.origin.submitted, submission.id
+    return submission.id not in known, submission.claim == "reproduced", submission.origin.submitted
 
 
-def _submitter(submission: Submission) -> str:
-    return submission.origin.submitter.casefold()
+def _same_submitter(one: Submission, other: Submission) -> bool:
+    """By their accounts, where they have any; a name alone is easily borrowed."""
+    accounts = {one.origin.account, other.origin.account}
+    if accounts != {None}:
+        return len(accounts) == 1
+    return one.origin.submitter.casefold() == other.origin.submitter.casefold()
 
 
 def reproductions(peers: Sequence[Peer], record: Mapping[str, BenchmarkRecord]) -> dict[str, tuple[str, ...]]:
@@ -147,7 +162,7 @@ def _not_the_same(ours: Submission, theirs: Submission, record: BenchmarkRecord)
     mine = ours.benchmark.name, ours.backbone.name, ours.method.name
     if mine != (theirs.benchmark.name, theirs.backbone.name, theirs.method.name):
         return f"{theirs.id} is of another benchmark, backbone or method"
-    if _submitter(ours) == _submitter(theirs):
+    if _same_submitter(ours, theirs):
         return f"{theirs.id} is by the same submitter"
     left, right = _means(ours, record), _means(theirs, record)
     shared = sorted(left.keys() & right.keys())

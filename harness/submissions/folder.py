@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -209,20 +209,29 @@ def check_history(root: Path, base: Path, by: ChangeBy, about: About) -> None:
     for gone in sorted(before):
         if removed.get(gone) != before[gone] and not by.maintainer:
             notes.error(gone, "was listed as removed before", "leave it in the list as it is: old links lead to it")
-    _check_new(root, {path.stem for path in earlier}, by, about)
+    _check_new(root, earlier, by, about)
     _check_maintained(root, base, by, about)
 
 
-def _check_new(root: Path, known: set[str], by: ChangeBy, about: About) -> None:
+def _check_new(root: Path, earlier: Sequence[Path], by: ChangeBy, about: About) -> None:
+    """Nobody submits in another's name: neither under an account, nor under a name that others have submitted under."""
+    if by.account is None or by.maintainer:
+        return
+    known = {path.stem for path in earlier}
+    origins = [read_submission(path).origin for path in earlier]
+    taken = {origin.submitter.casefold() for origin in origins if origin.account != by.account}
     for path in find_submissions(root):
-        if path.stem in known or by.account is None or by.maintainer:
+        if path.stem in known:
             continue
         try:
-            account = read_submission(path).origin.account
+            origin = read_submission(path).origin
         except SubmissionError:
             continue  # said where it was checked
-        if account not in (None, by.account):
-            about(path).error("origin.account", f"is in the name of {printable(account)}", "name your own")
+        if origin.account not in (None, by.account):
+            about(path).error("origin.account", f"is in the name of {printable(origin.account)}", "name your own")
+        elif origin.submitter.casefold() in taken:
+            what = f"{printable(origin.submitter)} has submitted before, and not by the account {printable(by.account)}"
+            about(path).error("origin.submitter", what, "choose a name of your own, or let that account submit")
 
 
 def _check_maintained(root: Path, base: Path, by: ChangeBy, about: About) -> None:

@@ -158,6 +158,29 @@ def deeper_bounds(gained: np.ndarray, found: Rankings, judged: Judgements) -> di
     return bounds
 
 
+def pair_mean_bounds(per_query: np.ndarray, pairs: np.ndarray, left_out: int) -> tuple[float, float]:
+    """The same where pairs were left out: the least and the most that it can be, whichever pairs they were.
+
+    A query without a value has lost all of its pairs; of the others each has kept one at least.
+    """
+    known = ~np.isnan(per_query)
+    values, weights = per_query[known], pairs[known].astype(float)
+    spare = float(left_out - pairs[~known].sum())
+    return _least_mean(values, weights, spare), -_least_mean(-values, weights, spare)
+
+
+def _least_mean(values: np.ndarray, weights: np.ndarray, spare: float) -> float:
+    """Of a weighted mean from which `spare` weight may be taken, but no value's last: the highest values lose first."""
+    left = weights.copy()
+    for i in np.argsort(-values):
+        taken = min(left[i] - 1, spare)
+        if spare <= 0 or values[i] * left.sum() <= np.dot(values, left):
+            break
+        left[i] -= taken
+        spare -= taken
+    return float(np.dot(values, left) / left.sum()) if len(values) else float("nan")
+
+
 def pair_mean(per_query: np.ndarray, pairs: np.ndarray) -> float:
     """Score Retention over gold pairs from its means by query; exact where no pair was left out."""
     return float(np.dot(per_query, pairs) / pairs.sum())

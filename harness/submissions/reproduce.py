@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -32,7 +33,7 @@ from harness.submissions.folder import read_submission
 from harness.submissions.measured_again import Verification, fingerprint
 from harness.submissions.rerun import Given, Rerun, rerun, together
 from harness.submissions.run_facts import FinishedRun, environment_facts
-from harness.submissions.schema import Environment, Origin, Submission
+from harness.submissions.schema import Environment, Origin, Submission, Track
 from harness.submissions.submit import NewSubmission, WantedMethods, new_submissions, write
 from harness.submissions.tables import KEPT, PER_QUERY, kept_path, per_query_path
 from pruners.core.errors import PruneBoardError
@@ -42,6 +43,12 @@ NEAR = 1e-4
 """Of a score: pages whose scores differ by less may change places between processors."""
 RATIO = 1e-3
 """Score Retention of a query, and the mean of NDCG@50 and @100, may differ by so much."""
+SLACK = {
+    **dict.fromkeys(("bytes_per_page", "realised", "vectors_per_page"), 1e-6),
+    **dict.fromkeys(("score_retention", "score_retention_micro"), RATIO),
+    "pairs_left_out": 0.0,
+}
+"""What is said of a cell beside its rankings, and how far it may be from what is measured."""
 KEY = ["data_set", "language", "budget", "trial", "query"]
 RANKING = f"top_{TOP}"
 WHOLE = 1.0
@@ -105,7 +112,11 @@ def reproduce(
     with tempfile.TemporaryDirectory(prefix="pruneboard-") as scratch:
         reruns, impossible = [], []
         for path in paths:
-            submission = read_submission(path)
+            try:
+                submission = read_submission(path)
+            except PruneBoardError as error:
+                impossible.append(_unreadable(path, str(error)))
+                continue
             try:
                 reruns.append(rerun(path, submission, given, Path(scratch)))
             except PruneBoardError as error:
@@ -113,12 +124,28 @@ def reproduce(
         yield from impossible
         if sample is not None:
             reruns = random.SystemRandom().sample(reruns, min(sample, len(reruns)))
-        for i, (config, members) in enumerate(together(reruns)):
-            folders = RunPaths(store or out / "stores", out / f"run-{i + 1}-{config.key}", workers, apart=apart)
-            found = evaluate(config, folders, progress, say)
-            run = FinishedRun(folders.run)
+        waiting, i = deque(together(reruns)), 0
+        while waiting:
+            i += 1
+            config, members = waiting.popleft()
+            folders = RunPaths(store or out / "stores", out / f"run-{i}-{config.key}", workers, apart=apart)
+            try:
+                found = evaluate(config, folders, progress, say)
+            except PruneBoardError as error:  # one of them cannot be run: which one shows when each runs by itself
+                if len(members) == 1:
+                    yield _nothing(members[0].path, members[0].submission, str(error), was_run=False)
+                waiting.extendleft((one.config, [one]) for one in members if len(members) > 1)
+                continue
             for one in members:
-                yield _compared(one, config, found, run, Path(scratch) / "again")
+                yield _compared_safely(one, config, found, FinishedRun(folders.run), Path(scratch) / "again")
+
+
+def _compared_safely(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, scratch: Path) -> Reproduction:
+    """What is wrong with one submission's tables is no reason to stop."""
+    try:
+        return _compared(one, config, found, run, scratch)
+    except PruneBoardError as error:
+        return _nothing(one.path, one.submission, str(error))
 
 
 def _compared(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, scratch: Path) -> Reproduction:
@@ -127,7 +154,7 @@ def _compared(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, s
     if one.text in found.failures:
         return _nothing(one.path, stated, f"it failed: {found.failures[one.text]}")
     origin = Origin(submitter="measured again", submitted=stated.origin.submitted)
-    (made,) = new_submissions(run, WantedMethods(origin, (one.text,), stated.backbone.name, stated.method.track))
+    (made,) = new_submissions(run, WantedMethods(origin, (one.text,), stated.backbone.name))
     if reason := _other_thing(stated, made.submission):
         return _nothing(one.path, stated, reason)
     path, _ = write(made, scratch)
@@ -142,7 +169,7 @@ def _compared(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, s
 
 
 def _other_thing(stated: Submission, measured: Submission) -> str:
-    """Why the two cannot be compared at all: other data, another checkpoint."""
+    """Why the two cannot be compared at all: other data, another checkpoint, another method than was said."""
     ours = {data_set.name: data_set for data_set in measured.benchmark.data_sets}
     for theirs in stated.benchmark.data_sets:
         for what in ("corpus", "query_texts", "qrels"):
@@ -150,6 +177,13 @@ def _other_thing(stated: Submission, measured: Submission) -> str:
                 return f"{theirs.name}: the {what} read here are not those that it was measured on"
     if stated.backbone.revision != measured.backbone.revision:
         return f"the checkpoint here is {measured.backbone.revision}, it was measured with {stated.backbone.revision}"
+    called, track = stated.method.track, measured.method.track
+    if called is not track and (called is not Track.trained or track is Track.diagnostic):
+        return f"it is called {called.value}, and what ran is of the track {track.value}"
+    for what in ("adaptive", "snapped", "composition", "parameters", "signals", "shared_bytes"):
+        said, ran = getattr(stated.method, what), getattr(measured.method, what)
+        if said != ran and (what in ("adaptive", "snapped") or said):
+            return f"its {what} is said to be {said!r}, and what ran has {ran!r}"
     return ""
 
 
@@ -249,15 +283,22 @@ def _cells(stated: Submission, made: NewSubmission) -> str:
     """Where what is said of a cell does not come out: bytes, and NDCG beyond the ten best."""
     ours = {(c.data_set, c.language, c.budget): c for c in made.submission.cells}
     for cell in stated.cells:
-        again = ours[cell.data_set, cell.language, cell.budget]
-        place = f"{cell.data_set} at {cell.budget:g}"
-        was, is_ = cell.bytes_per_page, again.bytes_per_page
-        if was is not None and is_ is not None and abs(was - is_) > 1e-6 * is_:
-            return f"{place}: submitted are {was:.1f} bytes a page, measured {is_:.1f}"
+        place, again = f"{cell.data_set} at {cell.budget:g}", ours.get((cell.data_set, cell.language, cell.budget))
+        if again is None:
+            return f"{place}: there is no such cell{f' in {cell.language}' if cell.language else ''}"
+        for what, slack in SLACK.items():
+            was, is_ = getattr(cell, what), getattr(again, what)
+            if was is not None and (is_ is None or abs(was - is_) > slack * max(1.0, abs(is_))):
+                return f"{place}: the {what} submitted is {was:.6g}, measured is {is_}"
         for k in ("50", "100"):
             if k in cell.ndcg and abs(cell.ndcg[k] - again.ndcg[k]) > RATIO:
                 return f"{place}: submitted is an NDCG@{k} of {cell.ndcg[k]:.4f}, measured {again.ndcg[k]:.4f}"
     return ""
+
+
+def _unreadable(path: Path, reason: str) -> Reproduction:
+    backbone, benchmark = path.parents[1].name, path.parents[2].name
+    return Reproduction(path.stem, path.parent.name, benchmark, backbone, 0, 0, reason, None, path, was_run=False)
 
 
 def _nothing(path: Path, stated: Submission, reason: str, was_run: bool = True) -> Reproduction:

@@ -51,7 +51,7 @@ def rerun(path: Path, submission: Submission, given: Given, scratch: Path) -> Re
     selector, text = _pruner(submission, given, scratch / submission.id)
     seen, said = submission.settings, method.calibrated
     data, window, pages = _said(said, "on", "benchmark"), _said(said, "window", "window"), _said(said, "on", "pages")
-    pages = pages if isinstance(pages, int) and pages > 0 else Config.calibration_pages
+    learned_from = pages if isinstance(pages, int) and pages > 0 else Config.calibration_pages
     budgets = tuple(sorted({cell.budget for cell in submission.cells} - {1.0}))
     trials = max(cell.trials for cell in submission.cells)
     config = Config(
@@ -64,11 +64,7 @@ def rerun(path: Path, submission: Submission, given: Given, scratch: Path) -> Re
         seed=seen.seed if seen else Config.seed,
         window=str(window) if window else (seen.window if seen else None),
         profile=submission.backbone.profile or "visual",
-        calibration_pages=seen.calibration_pages
-        if seen
-        else pages
-        if isinstance(pages, int)
-        else Config.calibration_pages,
+        calibration_pages=seen.calibration_pages if seen else learned_from,
         window_pairs=seen.window_pairs if seen else Config.window_pairs,
         dtype=seen.dtype if seen else None,
         max_visual_tokens=seen.max_visual_tokens if seen else None,
@@ -77,8 +73,15 @@ def rerun(path: Path, submission: Submission, given: Given, scratch: Path) -> Re
 
 
 def measured(paths: Iterable[Path]) -> list[Path]:
-    """Submissions that somebody measured, without those of papers' printed figures."""
-    return [path for path in paths if read_submission(path).claim != "reported"]
+    """Submissions that somebody measured, not papers' printed figures; what cannot be read is among them."""
+    return [path for path in paths if _claim(path) != "reported"]
+
+
+def _claim(path: Path) -> str | None:
+    try:
+        return read_submission(path).claim
+    except PruneBoardError:  # said when it is measured again
+        return None
 
 
 def together(reruns: Sequence[Rerun]) -> list[tuple[Config, list[Rerun]]]:
@@ -159,6 +162,8 @@ def _benchmark(name: str, given: Given) -> str:
     if name in NAMES or name in known()["benchmarks"] or name in known()["tasks"]:
         return name
     folder = given.data / name if given.data else None
+    if folder is not None and given.data and not folder.resolve().is_relative_to(given.data.resolve()):
+        raise PruneBoardError(f"{name!r} is no name of a benchmark below {given.data}")
     if folder is None or not folder.is_dir():
         place = f"{folder} is not there" if folder else "name a folder that holds it with --data"
         raise PruneBoardError(

@@ -20,7 +20,17 @@ import pyarrow as pa
 from harness.metrics.ranking import CUTOFFS, TOP
 from harness.metrics.results_table import CellKey, ResultsTable
 from harness.submissions.checks import AGAIN, TOLERANCE, where
-from harness.submissions.judgements import RANKED, Judgements, Rankings, deeper_bounds, gains, ndcg, pair_mean, rankings
+from harness.submissions.judgements import (
+    RANKED,
+    Judgements,
+    Rankings,
+    deeper_bounds,
+    gains,
+    ndcg,
+    pair_mean,
+    pair_mean_bounds,
+    rankings,
+)
 from harness.submissions.problems import Notes, printable
 from harness.submissions.schema import Cell, Submission, Track
 from harness.submissions.tables import PerQuery
@@ -42,6 +52,8 @@ class Recomputed:
     scores: ResultsTable
     rankings: Mapping[tuple[str, float], str]
     """(data set, budget below 1) -> digest of the rankings, where they are many."""
+    content: str
+    """Digest of all rows below budget 1, however their file is packed."""
 
 
 def check_per_query(
@@ -84,12 +96,24 @@ def check_per_query(
         scores[CellKey(cell.data_set, cell.language, cell.budget)] = asked.names, values
     many = {key: rows for key, rows in blocks.items() if key[1] < 1 and rows.shape[1] > FEW_QUERIES}
     digests = {key: _digest(found[key[0]], rows) for key, rows in many.items()}
-    return Recomputed(submission.model_copy(update={"cells": tuple(cells)}), ResultsTable.of_means(scores), digests)
+    again_as = submission.model_copy(update={"cells": tuple(cells)})
+    content = _content(table, found, {key: rows for key, rows in blocks.items() if key[1] < 1})
+    return Recomputed(again_as, ResultsTable.of_means(scores), digests, content)
 
 
 def _digest(found: Rankings, rows: np.ndarray) -> str:
     top = np.ascontiguousarray(found.top[np.searchsorted(found.rows, rows)], np.int32)
     return hashlib.sha256(top.tobytes()).hexdigest()[:16]
+
+
+def _content(table: PerQuery, found: Mapping[str, Rankings], blocks: Blocks) -> str:
+    """Of all that was measured: rankings and what is declared beside them, in the order of the qrels."""
+    digest = hashlib.sha256()
+    for (name, budget), rows in sorted(blocks.items()):
+        declared = [table.score_retention[rows].astype(np.float32), *(table.ndcg[k][rows] for k in CUTOFFS)]
+        digest.update(f"{name}\0{budget}\0{_digest(found[name], rows)}".encode())
+        digest.update(b"".join(np.ascontiguousarray(values).tobytes() for values in declared))
+    return digest.hexdigest()
 
 
 def _check_values(submission: Submission, table: PerQuery, notes: Notes) -> None:
@@ -203,16 +227,16 @@ def _check_cell(
 
 
 def _check_retention(i: int, cell: Cell, by_query: np.ndarray, pairs: np.ndarray, notes: Notes) -> None:
-    """Score Retention is its queries' mean over gold pairs; with pairs left out it lies between its queries' values."""
+    """Score Retention is its queries' mean over gold pairs; with pairs left out, what it can be without them."""
     stated, field = cell.score_retention, f"{where(i, cell)}.score_retention"
     if stated is not None and cell.pairs_left_out == 0:
         value = pair_mean(by_query, pairs)
         if not abs(stated - value) <= TOLERANCE:  # also where a query has none
             notes.error(field, f"is {stated}, its queries give {value:.5f}", AGAIN)
     elif stated is not None:
-        known = by_query[~np.isnan(by_query)]
-        if not (len(known) and known.min() - TOLERANCE <= stated <= known.max() + TOLERANCE):
-            notes.error(field, f"is {stated}, which lies not between its queries'", AGAIN)
+        low, high = pair_mean_bounds(by_query, pairs, cell.pairs_left_out)
+        if not low - TOLERANCE <= stated <= high + TOLERANCE:  # also where no query has one
+            notes.error(field, f"is {stated}, its queries give {low:.5f} to {high:.5f}", AGAIN)
     if np.dot(np.isnan(by_query), pairs) > cell.pairs_left_out:
         notes.error(field, "more queries have none than there are pairs left out", AGAIN)
 

@@ -80,6 +80,8 @@ class CheckedSubmission:
 
     rankings: Mapping[tuple[str, float], str] = field(default_factory=dict)
     """(data set, budget) -> digest of the rankings, by which copies are found."""
+    content: str = ""
+    """Digest of all rows that were measured; empty where there are none."""
 
     @property
     def ranked(self) -> bool:
@@ -265,6 +267,7 @@ def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
         if found is not None and notes.clean:
             again, vectors = found
             entry = replace(entry, submission=again.submission, scores=again.scores, rankings=again.rankings)
+            entry = replace(entry, content=again.content)
             if one.full is None:
                 what = "nobody has pinned this benchmark's data, or this backbone's full model on it: unranked"
                 notes.warn("status", what, "a maintainer compares it with its source, then `harness pin`")
@@ -318,7 +321,7 @@ def _full_model(checking: _Checking, record: BenchmarkRecord, benchmark: str, ba
 
 def _check_together(checking: _Checking) -> None:
     notes_of = {notes.file: notes for notes in checking.notes}
-    peers = [Peer(e.submission, e.scores, notes_of[e.path], e.rankings) for e in checking.entries]
+    peers = [Peer(e.submission, e.scores, notes_of[e.path], e.rankings, e.content) for e in checking.entries]
     for name, record in checking.records.items():
         if record is not None:
             here = [peer for peer in peers if peer.submission.benchmark.name == name]

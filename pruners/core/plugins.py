@@ -69,12 +69,21 @@ def scan_file(
 ) -> list[CatalogEntry]:
     """The plugins a file declares at its top level, in order."""
     try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise CatalogError(f"{path}:{line}: {getattr(error, 'msg', error)}; the file is not valid Python") from error
+        text = path.read_bytes()
     except OSError as error:
         raise CatalogError(f"{path}: cannot be read: {error}") from error
+    return scan_text(text, path, decorators, module=module, source=source)
+
+
+def scan_text(
+    text: bytes, path: Path, decorators: Collection[str], *, module: str | None = None, source: str = "file"
+) -> list[CatalogEntry]:
+    """The same of a text; `path` is where it is said to be from."""
+    try:
+        tree = ast.parse(text, filename=str(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: brackets without end
+        line = getattr(error, "lineno", None) or 1
+        raise CatalogError(f"{path}:{line}: {getattr(error, 'msg', error)}; the file is not valid Python") from error
     found = []
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -231,7 +231,7 @@ def test_a_copy_of_anothers_tables_is_no_reproduction(spoiled: Spoiled) -> None:
 
     path = copy_as(spoiled, "sap", claim)
     errors = [e for e in spoiled.errors() if e.file == path]
-    assert any("its tables are those of" in e.what for e in errors), spoiled.errors()
+    assert any("its rows are those of" in e.what for e in errors), spoiled.errors()
     assert {e.status for e in validate(spoiled.root).entries} == {"recomputed"}
 
 
@@ -253,7 +253,7 @@ def test_a_renamed_copy_is_found(spoiled: Spoiled, retouched: bool) -> None:
 
         path = spoiled.rows("mine", touch)
     errors = [e for e in spoiled.errors() if e.file == path]
-    said = "ranks every query as sap" if retouched else f"its tables are those of {spoiled.path('sap').stem}"
+    said = "ranks every query as sap" if retouched else f"its rows are those of {spoiled.path('sap').stem}"
     assert any(said in e.what for e in errors), spoiled.errors()
 
 

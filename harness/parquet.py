@@ -99,6 +99,7 @@ def _limited_memory() -> Iterator[None]:
         return
     import resource
 
+    pa.array([0])  # Arrow sets a gigabyte of addresses aside at first, which is not what is limited here
     before, most = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limits = [limit for limit in (before, most, used + MAX_MEMORY) if limit != resource.RLIM_INFINITY]

@@ -19,11 +19,12 @@ _HOMES = {
     "contract": ("Diagnostic", "Merged", "Preset", "Pruner", "Reducer", "Scorer", "Subset", "unit"),
     "decorators": ("diagnostic", "preset", "pruner", "reducer", "scorer"),
     "errors": ("PruneBoardError", "PrunerError"),
-    "page": ("SIGNALS", "Page", "Window"),
+    "page": ("SIGNALS", "Page"),
     "single_page": ("Pruned",),
     "text_form": ("learned",),
     "codec": ("Codec", "codec"),
     "contract_check": ("check_contract", "synthetic_page"),
+    "window": ("Window",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -36,9 +36,9 @@ from .core.errors import PruneBoardError as PruneBoardError
 from .core.errors import PrunerError as PrunerError
 from .core.page import SIGNALS as SIGNALS
 from .core.page import Page as Page
-from .core.page import Window as Window
 from .core.single_page import Pruned as Pruned
 from .core.text_form import learned as learned
+from .core.window import Window as Window
 from .coverage import kcenter as kcenter
 from .eos import docpruner as docpruner
 from .eos import eos as eos

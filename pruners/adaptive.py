@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from pruners import Page, PruneBoardError, Pruner, Scorer, Subset, learned, pruner
-from pruners.core.apply import SEED
 from pruners.core.context import PruneContext
+from pruners.core.seed import SEED
 
 
 @pruner("adaptive", output="subset", budget="adaptive", paper="Yan et al. 2025, DocPruner, arXiv 2509.23883")

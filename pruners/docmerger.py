@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, learned, pruner
-from pruners.core.apply import SEED
 from pruners.core.context import PruneContext
 from pruners.core.groups import weighted_means
+from pruners.core.seed import SEED
 from pruners.eos import eos
 from pruners.kernels import trees
 from pruners.merge import attention

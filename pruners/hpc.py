@@ -14,9 +14,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from pruners import Merged, Page, PruneBoardError, Pruner, Scorer, keep_count, learned, pruner
-from pruners.core.apply import SEED
 from pruners.core.codebook import learn_codebook, nearest
 from pruners.core.context import PruneContext
+from pruners.core.seed import SEED
 from pruners.eos import eos
 
 

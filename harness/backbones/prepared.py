@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import BatchFeature
 
 from pruners.core.errors import PruneBoardError
 
@@ -35,6 +34,8 @@ def new_memory(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 def side_by_side(pages: Sequence[Prepared], tokenizer: Any, empty: Empty = new_memory) -> Prepared:
     """Pages in one batch, filled up as their processor would have filled them up together, to the last bit."""
+    from transformers import BatchFeature  # a backbone's card is known without it
+
     columns = {name: [page.inputs[name] for page in pages] for name, _ in pages[0].inputs.items()}
     inputs = {name: _filled_up(name, rows, tokenizer, empty) for name, rows in columns.items()}
     return Prepared(BatchFeature(inputs), tuple(place for page in pages for place in page.places))

@@ -25,8 +25,8 @@ from harness.engine.engine import PROCESSES, WorkEngine
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Window
-from pruners.core.apply import SEED
 from pruners.core.errors import PruneBoardError
+from pruners.core.seed import SEED
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def check(
     """Prove that a pruner keeps the contract: hard made-up pages, every budget, twice. Exit status 1 if it does not."""
     from pruners.core.contract_check import BUDGETS, check_contract
     from pruners.core.errors import CatalogError, PrunerError
-    from pruners.core.page import Window
+    from pruners.core.window import Window
     from pruners.guests.host import Isolation, host
 
     broken = 0

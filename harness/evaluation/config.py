@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 
 import tomli_w
 
-from pruners.core.apply import SEED
 from pruners.core.budget import STANDARD, SWEEP, check_budget
 from pruners.core.errors import PruneBoardError
+from pruners.core.seed import SEED
 
 Profile = Literal["visual", "native"]
 NAMED_BUDGETS = {"standard": STANDARD, "sweep": SWEEP}

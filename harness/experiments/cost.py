@@ -23,9 +23,9 @@ from harness.drawing.figures import legend, line, looks, panels
 from harness.experiments.outcome import Outcome
 from harness.experiments.ready import ready
 from harness.experiments.workbench import Workbench
-from pruners.core.apply import SEED
 from pruners.core.context import PruneContext
 from pruners.core.errors import PruneBoardError
+from pruners.core.seed import SEED
 
 TIMED = ("random", "docpruner", "sap", "kmeans", "agglomerative", "token_pooling")
 FORWARD = "encode a page"

@@ -32,8 +32,8 @@ from harness.store.format import store_key
 from harness.store.reader import Store
 from pruners import resolve
 from pruners.core import source
-from pruners.core.apply import SEED
 from pruners.core.errors import PruneBoardError
+from pruners.core.seed import SEED
 
 PAPER_METHODS = ("sap", "random", "kmeans(renormalize=false)", "agglomerative", "docpruner", "sap_adaptive")
 """The paper's methods. Its "Cluster" is K-Means in its text and average linkage in its scripts: both are here."""

@@ -24,8 +24,8 @@ from harness.importing.report import ImportReport
 from harness.importing.sources import find_sources, page_id
 from harness.importing.writing import PageWriter, new_folder, png, write_labels, write_readme
 from harness.progress import Progress, quiet
-from pruners.core.apply import SEED
 from pruners.core.errors import PruneBoardError
+from pruners.core.seed import SEED
 
 DPI = 144
 

@@ -26,9 +26,9 @@ from harness.evaluation.config import Config, Profile
 from harness.evaluation.methods import Method
 from harness.mteb_bridge.score_matrices import score_matrices
 from harness.store.reader import Store
-from pruners.core.apply import SEED
 from pruners.core.contract import Pruner
 from pruners.core.errors import PruneBoardError
+from pruners.core.seed import SEED
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,8 @@ def _check_new(root: Path, earlier: Sequence[Path], by: ChangeBy, about: About) 
         return
     known = {path.stem for path in earlier}
     origins = [read_submission(path).origin for path in earlier]
-    taken = {origin.submitter.casefold() for origin in origins if origin.account != by.account}
+    own = {origin.submitter.casefold() for origin in origins if origin.account == by.account}
+    taken = {origin.submitter.casefold() for origin in origins} - own
     for path in find_submissions(root):
         if path.stem in known:
             continue

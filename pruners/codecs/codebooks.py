@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from pruners import Codec, PruneBoardError, codec, learned
 from pruners.codecs.bits import pack_bits, packed_width, unpack_bits
-from pruners.core.apply import SEED
 from pruners.core.codebook import learn_codebook, nearest
 from pruners.core.codec import filled
+from pruners.core.seed import SEED
 
 LEARNED_FROM = 64  # vectors a code, drawn from the calibration pages
 CODES = 256

@@ -16,8 +16,8 @@ import numpy as np
 
 from pruners import Codec, codec
 from pruners.codecs.bits import pack_bits, packed_width, unpack_bits
-from pruners.core.apply import SEED
 from pruners.core.codec import filled
+from pruners.core.seed import SEED
 
 ROUNDS = 2000  # of Lloyd's iteration; the levels of 4 bits need most
 

@@ -21,11 +21,11 @@ from .contract import Merged, Pruner, Subset
 from .errors import PruneBoardError, PrunerError
 from .groups import Groups
 from .page import Page
+from .seed import SEED
 
 if TYPE_CHECKING:
     from .single_page import Pruned
 
-SEED = 42
 UNIT_NORM_TOLERANCE = 1e-3  # vectors may have come from a float16 store
 
 

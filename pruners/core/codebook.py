@@ -7,7 +7,6 @@ time. The last iterations read every vector.
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from pruners.kernels.rows import add_rows
 
@@ -29,6 +28,8 @@ def _seeded(vectors: np.ndarray, codes: int, rng: np.random.Generator) -> np.nda
     """Greedy k-means++ (Arthur & Vassilvitskii 2007): of a few candidates drawn in proportion to the squared distance
     from the nearest centre, the one that lowers the sum of these distances most."""
     squares = np.einsum("nd,nd->n", vectors, vectors)
+    import torch  # sizes are checked, and the site is built, without it
+
     columns = torch.from_numpy(vectors).T.contiguous()  # torch multiplies it by a few rows in a third of numpy's time
     chosen = [int(rng.integers(len(vectors)))]
     distances = np.maximum(squares - 2 * (vectors[chosen[0]] @ columns.numpy()) + squares[chosen[0]], 0)

@@ -19,8 +19,9 @@ from .budget import keep_count
 from .context import PruneContext
 from .errors import PrunerError
 from .groups import Groups, group
-from .page import Page, Window
+from .page import Page
 from .text_form import TextForm
+from .window import Window
 
 DEFAULT_TRIALS = 5  # of a method that asks for `rng`
 

@@ -20,18 +20,20 @@ import typing
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 
 from . import plugins
 from .catalog import find
 from .codec import Codec
-from .contract import Pruner
 from .errors import CatalogError, ExpressionError, PruneBoardError
-from .page import Window
 from .plugins import CatalogEntry
 from .text_form import TextForm
+from .window import Window
+
+if TYPE_CHECKING:
+    from .contract import Pruner
 
 FORM = "write a {what} as name or name(param=value)"
 WORDS = {"true": True, "false": False, "none": None}
@@ -80,9 +82,14 @@ def write(form: TextForm) -> str:
     for f in fields:
         value = getattr(form, f.name)
         if not f.metadata.get("learned") and (f.default is dataclasses.MISSING or value != f.default):
-            first = f is fields[0] and (isinstance(form, Codec) or isinstance(value, Pruner))
+            first = f is fields[0] and (isinstance(form, Codec) or _is_pruner(type(value)))
             shown.append(_literal(value) if first else f"{f.name}={_literal(value)}")
     return form.name + (f"({', '.join(shown)})" if shown else "")
+
+
+def _is_pruner(kind: Any) -> bool:
+    """Whether a type is a pruner's: what has a text form and is no codec."""
+    return isinstance(kind, type) and issubclass(kind, TextForm) and not issubclass(kind, Codec)
 
 
 def _called(node: ast.expr) -> str:
@@ -167,7 +174,7 @@ class _Reader:
     def _value(self, node: ast.expr, hint: Any) -> Any:
         """A node's value as a field of type `hint` takes it."""
         options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-        pruners = any(isinstance(o, type) and issubclass(o, Pruner) for o in options)
+        pruners = any(map(_is_pruner, options))
         value: Any
         match node:
             case ast.Constant(value):

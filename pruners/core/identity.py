@@ -13,9 +13,9 @@ import torch
 from . import plugins, source
 from .contract import Pruner
 from .errors import PruneBoardError
-from .page import Window
 from .text_form import TextForm
 from .value_text import value_text
+from .window import Window
 
 
 def all_parts(pruner: Pruner) -> list[Pruner]:

@@ -15,8 +15,8 @@ import torch
 
 from .codec import Codec
 from .errors import PruneBoardError
-from .page import Window
 from .text_form import TextForm
+from .window import Window
 
 
 class UnwritableError(PruneBoardError):

@@ -23,7 +23,8 @@ from pruners.core.codec_catalog import codec_catalogue
 from pruners.core.contract import Merged, Pruner, Subset
 from pruners.core.errors import PruneBoardError
 from pruners.core.groups import Groups
-from pruners.core.page import Page, Window
+from pruners.core.page import Page
+from pruners.core.window import Window
 
 from .frames import MOST, Arrays, blob, pack, unpack
 

@@ -17,7 +17,8 @@ from pruners.core.contract import Declaration, Merged, Pruner, Subset
 from pruners.core.errors import PrunerError
 from pruners.core.groups import Groups
 from pruners.core.learned_state import read_tensors
-from pruners.core.page import Page, Window
+from pruners.core.page import Page
+from pruners.core.window import Window
 
 from .frames import Arrays, FrameError
 from .process import Home, ask

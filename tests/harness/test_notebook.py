@@ -85,7 +85,7 @@ def test_a_notebook_is_kept_without_outputs_and_run_by_a_test(path: Path) -> Non
 def test_the_examples_of_the_python_page_run_in_their_order(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "python.md").read_text()
     blocks = [part.partition("```")[0] for part in page.split("```python\n")[1:]]
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     book = {"cells": [{"cell_type": "code", "source": block.splitlines(keepends=True)} for block in blocks]}
     (tmp_path / "page.json").write_text(json.dumps(book))
     subprocess.run([sys.executable, "-c", CELL_BY_CELL, "page.json"], cwd=tmp_path, check=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from harness import console
-from harness.commands.evaluate import _show
+from harness.commands.evaluate_tables import show_run
 from harness.evaluation.config import Config
 
 LONG = [
@@ -35,11 +35,13 @@ def test_the_table_of_a_check_shows_whole_names_and_all_columns(capsys: pytest.C
 
 def test_the_table_of_an_evaluation_shows_whole_names_and_all_columns(capsys: pytest.CaptureFixture[str]) -> None:
     figures = {"ndcg@5": 0.5, "retention": 101.6, "retention_interval": (101.2, 102.1), "score_retention": 1.0}
+    figures |= {"codec": "float16", "output": "subset"}
     figures |= {"realised": 0.1, "drift": False, "bytes_per_page": 5120.0, "vectors_per_page": 196.0}
     rows = [
-        {"method": name, "budget": 0.1, "rank": 1, "prune_ms_per_page": 43.2, **figures} for name in ["full", *LONG]
+        {"method": name, "pruner": name, "budget": 0.1, "rank": 1, "prune_ms_per_page": 43.2, **figures}
+        for name in ["full", *LONG]
     ]
-    _show(Config(budgets=(0.1,)), rows)
+    show_run(Config(budgets=(0.1,)), rows)
     printed = capsys.readouterr().out
     assert printed.count("43.2") == len(LONG)
     heading = next(line for line in printed.splitlines() if line.startswith("rank"))

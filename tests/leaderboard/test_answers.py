@@ -155,9 +155,9 @@ def test_site_json_leads_to_every_row(site: Path) -> None:
     (line,) = [
         line
         for line in make_views(synthetic.entries(synthetic.nano_submissions(12, most=8)))[0].lines
-        if line.label == "eos"
+        if line.label == "attn_fps"
     ]
-    (row,) = [row for row in rows if row["label"] == "eos" and row["budget"] == 0.1]
+    (row,) = [row for row in rows if row["label"] == "attn_fps" and row["budget"] == 0.1]
     assert row["retention"] == pytest.approx(line.rows[0.1].retention)
     assert row["rank"] == line.rows[0.1].rank
     assert row["data_sets"] == pytest.approx({n: line.rows[0.1].retention_on(n) for n in view["data_sets"]})

@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
     """A few of the project's submissions, on two benchmarks."""
     place = tmp_path / "submissions"
     for name in ("minidocs", "vidore-v1"):
-        shutil.copytree(FOLDER / name, place / name, ignore=shutil.ignore_patterns("jina-v4", "colqwen2"))
+        shutil.copytree(FOLDER / name, place / name, ignore=shutil.ignore_patterns("jina-v4", "col[nq]*"))
     for method in (place / "minidocs" / "nano").iterdir():
         if method.is_dir() and method.name not in ("sap", "random", "kmeans"):
             shutil.rmtree(method)

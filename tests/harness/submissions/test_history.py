@@ -59,9 +59,16 @@ def test_an_account_is_not_given_away_or_taken(spoiled: Spoiled, before: Path) -
 def test_nobody_submits_in_anothers_name(spoiled: Spoiled, before: Path) -> None:
     for ending in ENDINGS:
         (before / spoiled.path("sap").relative_to(spoiled.root)).with_suffix(ending).unlink()
-    assert errors(spoiled, before, OWNER) == []
     (said,) = errors(spoiled, before, STRANGER)
     assert "in the name of toy-team" in said
+    (said,) = errors(spoiled, before, OWNER)  # what names no account was submitted by nobody knows whom
+    assert "the toy team has submitted before, and not by the account toy-team" in said
+    (known,) = (before / "pages" / "toy" / "random").glob("*.json")
+    content = json.loads(known.read_text())
+    content["origin"]["account"] = "toy-team"
+    known.write_text(json.dumps(content))
+    shutil.copy(known, spoiled.path("random"))
+    assert errors(spoiled, before, OWNER) == []
 
 
 def test_pins_and_pinned_files_are_for_maintainers(spoiled: Spoiled, before: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_board_gets_recomputed_values(spoiled: Spoiled) -> None:
 
 
 def test_an_edited_file_keeps_neither_its_id_nor_its_checksum(spoiled: Spoiled) -> None:
-    spoiled.json("sap", lambda s: s["cells"][1].update(prune_ms=0.001))
+    spoiled.json("sap", lambda s: s["cells"][1].update(score_retention_micro=0.5))
     table = spoiled.path("random").with_suffix(".parquet")
     table.write_bytes(table.read_bytes()[:-1] + b"x")
     found = {(error.file.parent.name, error.field, error.what.partition(":")[0]) for error in spoiled.errors()}

@@ -124,6 +124,7 @@ def changed_retention(folder: Path) -> None:
 def changed_seed(folder: Path) -> None:
     config = folder / "config.toml"
     config.write_text(config.read_text().replace("seed = 42", "seed = 43"))
+    as_written(folder, config)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,7 @@ def test_without_its_images_too(world: World, tmp_path: Path) -> None:
     folder = copied(world, tmp_path)
     config = folder / "config.toml"
     config.write_text(config.read_text().replace(world.benchmark, str(tmp_path / "gone")))
+    as_written(folder, config)
     less = harness.load_run(folder).explain("sap", budget=0.1, store=world.stores).found
     assert "there is no benchmark" in less.missing[0]
     assert less.cases

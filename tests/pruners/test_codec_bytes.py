@@ -1,6 +1,7 @@
 """Codecs: what they write is as large as they say, reads back by hand, and loses no more than it must."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,17 @@ def test_vectors_of_zeros_stay_finite() -> None:
     for text in TEXTS:
         codec = ready(text)
         assert np.isfinite(codec.unpack(codec.pack(np.zeros((2, DIM), np.float32)), DIM)).all(), text
+
+
+@pytest.mark.parametrize("text", ["float16", "int8", "int4", "turboquant", "dims(10)", "pca(6)"])
+def test_vectors_too_long_for_a_float16_are_refused(text: str) -> None:
+    """Not stored as infinite, which would score every query as -inf, inf or nan; just below, all is well."""
+    codec, page = ready(text), vectors(3)
+    fits = {"float16": 60_000, "int8": 127 * 60_000, "int4": 7 * 60_000}.get(text, 30_000)
+    assert np.isfinite(codec.unpack(codec.pack(page * fits / np.abs(page).max()), DIM)).all()
+    for factor in (1e9, np.inf, np.nan):
+        with pytest.raises(PruneBoardError, match=rf"^{re.escape(text)} stores the \w+ of a vector as float16"):
+            codec.pack(page * np.float32(factor))
 
 
 def test_turboquants_levels_are_the_papers() -> None:

@@ -153,6 +153,19 @@ def test_a_codec_that_does_not_fit_fails_alone(store: Store) -> None:
     }
 
 
+def test_a_codec_that_cannot_hold_a_page_fails_alone(tmp_path: Path) -> None:
+    long = 1e5 * unit(torch.randn(12, DIM, generator=torch.Generator().manual_seed(0)))
+    with StoreWriter(tmp_path, {"made": "up"}, ["p0"], vector_dtype="float32") as writer:
+        writer.add("p0", EncodedPage(long))
+        writer.add_queries(["q0"], [torch.eye(DIM)[:2]])
+    store = Store(tmp_path)
+    methods = ready(store, ["first_k", "kmeans(renormalize=false)"], "int8,turboquant")
+    (found,) = score_pages(Job(store, methods, BUDGETS, 42, load_queries(store, [0]), {}), [0])
+    assert set(found.failures) == {"first_k | turboquant", "kmeans(renormalize=false) | turboquant"}
+    assert all("page 'p0': turboquant stores the length" in reason for reason in found.failures.values())
+    assert np.isfinite(found.scores[[0, 1, 2, 5, 6]]).all()
+
+
 def test_what_pages_share_is_divided_among_them() -> None:
     assert bytes_per_page(8 * 300, 50, 10) == 30 + 5
 

@@ -76,7 +76,7 @@ def storage_retrieval(workbench: Workbench) -> Outcome:
         "device": "device",
         "budget": "γ",
         "size_mib": "MiB",
-        **({"packed_mib": "MiB as the codec packs"} if coded else {}),
+        **({"packed_mib": "MiB packed"} if coded else {}),
         "load_ms": "load ms",
         "latency_ms": "ms a query",
         "queries_per_second": "queries/s",

@@ -5,7 +5,7 @@ arXiv 2504.12778), read in summaries. A vector is dominated if no query prefers 
 which is a linear program. That paper trains a retriever whose vectors are short and often dominated. Of unit vectors
 none is a mix of others, so without training only duplicates are lossless to drop, and a budget needs more: the largest
 loss over all queries of norm 1 is the distance to the convex hull of what is kept (by duality), and this order makes it
-small greedily.
+small greedily. That distance is not solved for at every step but followed from above (`kernels/hull.py`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ class Dominance(Pruner):
     """Vectors farthest from the convex hull of those kept so far; dominated ones, which no query prefers, come last.
 
     It starts at the patch nearest to the page's mean. Going on from the paper's lossless case to a budget is ours.
+    Distances are upper bounds: each vector's point of the hull takes one step towards every vector that is picked, so
+    that the next one need not be the farthest by the exact distance.
 
     Formula:
         e_{j} is dominated if e_{j} = Σ_{i≠j} λ_{i}·e_{i}, λ ≥ 0, Σ λ_{i} = 1
-        next = argmax_{j} max_{‖q‖=1} (q·e_{j} − max_{i picked} q·e_{i})
-        = argmax_{j} min_{λ} ‖e_{j} − Σ_{i picked} λ_{i}·e_{i}‖
+        next = argmax_{j} d_{j}, d_{j} ≥ max_{‖q‖=1} (q·e_{j} − max_{i picked} q·e_{i})
+        = min_{λ} ‖e_{j} − Σ_{i picked} λ_{i}·e_{i}‖, of which d_{j} is the bound after one step for each i picked
     """
 
     def prune(self, page: Page, budgets: Sequence[float], context: PruneContext) -> Subset:

@@ -32,7 +32,8 @@ def fair_ward(page: Page, sharpness: float = 160.0, renormalize: bool = True) ->
     directions = unit_rows(page.vectors.numpy())
     cosines = np.minimum(directions @ directions.T, np.float32(1))
     np.fill_diagonal(cosines, 1)
-    logs = np.log(np.maximum(cosines, np.float32(1e-12)))  # once a page: a power is then an exponential
+    with np.errstate(divide="ignore"):  # of what points away -inf: 0 to any power
+        logs = np.log(np.maximum(cosines, np.float32(0)))  # once a page: a power is then an exponential
     half_squared = 1 - cosines.astype(np.float64)
 
     def at(k: int) -> np.ndarray:
@@ -43,5 +44,6 @@ def fair_ward(page: Page, sharpness: float = 160.0, renormalize: bool = True) ->
 
 def shares(logs: np.ndarray, power: float) -> np.ndarray:
     """The weight of each patch: 1 / how many are like it, itself among them. `logs [N, N]` are those of cosines."""
-    alike = np.exp(np.float32(power) * logs)
-    return 1 / alike.sum(1, dtype=np.float64)
+    if not np.float32(power) > 0:  # all are alike, those that point away too
+        return np.full(len(logs), 1 / len(logs))
+    return 1 / np.exp(np.float32(power) * logs).sum(1, dtype=np.float64)

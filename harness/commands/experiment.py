@@ -38,7 +38,7 @@ def experiment(
     trials: Annotated[int | None, typer.Option(help="Seeds of stochastic methods. Default: as each says.")] = None,
     timed_pages: Annotated[int | None, typer.Option(help="Pages that pruning-latency times. Default: 64.")] = None,
     timed_queries: Annotated[int | None, typer.Option(help="Queries storage-retrieval times. Default: all.")] = None,
-    pruner: Annotated[str | None, typer.Option(help="Method that storage-retrieval indexes. Default: sap.")] = None,
+    pruner: Annotated[str | None, typer.Option(help="For storage-retrieval: 'kmeans | int8'. Default: sap.")] = None,
     seed: Annotated[int | None, typer.Option(help="Default: 42.")] = None,
     device: Annotated[str | None, typer.Option(help="cuda, mps or cpu; chosen by itself.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,

@@ -142,8 +142,13 @@ def _score(job: Job, index: int, page: Page, pruned: PrunedPage) -> PageScores:
         if codec == FLOAT16:  # vectors as the store holds them
             scores[[0, *(1 + row for row in rows)]] = score_page(indexed, results, job.queries)
         elif results:
-            held = [held_as(result, codec) for result in results]
-            scores[[1 + row for row in rows]] = score_page(codec.stored(indexed), held, job.asked[text])[1:]
+            try:
+                held, whole = [held_as(result, codec) for result in results], codec.stored(indexed)
+            except PruneBoardError as error:  # these are out, the others go on
+                why = f"page {page.id!r}: {error}"
+                pruned.failures.update((method.text, why) for method in job.methods if method.codec_text == text)
+            else:
+                scores[[1 + row for row in rows]] = score_page(whole, held, job.asked[text])[1:]
     return PageScores(scores, pruned.vectors, bits, pruned.seconds, pruned.failures, len(page), len(prompt))
 
 

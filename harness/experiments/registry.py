@@ -29,6 +29,8 @@ class Experiment:
     """Which do not, or have no printed figure to be compared with."""
     measured_on: Literal["benchmark", "calibration", "backbone"] = "benchmark"
     """What the figures depend on, which a figure's title names: evaluated pages, calibration pairs, no pages at all."""
+    takes_pruner: bool = False
+    """Whether `--pruner` names its method, with a codec or without: others show the paper's methods."""
 
     def load(self) -> Callable[[Workbench], Outcome]:
         module, function = self.target.split(":")
@@ -199,9 +201,11 @@ _ALL = (
         "index size, load time, latency and throughput by budget and engine",
         "storage:storage_retrieval",
         "size in MiB, load, latency, queries/s and NDCG@5 on one corpus: all data sets' pages by hash, the union of "
-        "their qrels, all queries; numpy, torch, LanceDB and Qdrant's own engine (`pip install 'pruneboard[engines]'`)",
+        "their qrels, all queries; numpy, torch, LanceDB and Qdrant's own engine (`pip install 'pruneboard[engines]'`)."
+        " `--pruner` takes any method, with a codec or without",
         "the times of a V100: those here are of your machine; the paper keeps round(γN) vectors a page, here ⌈γN⌉; its "
         "NDCG@5 is that of separate corpora",
+        takes_pruner=True,
     ),
 )
 

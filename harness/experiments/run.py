@@ -11,8 +11,8 @@ from typing import Any
 from harness.drawing import labels
 from harness.evaluation.run_folder import environment
 from harness.experiments.outcome import ENDINGS, Outcome, write_outcome
-from harness.experiments.registry import Experiment
-from harness.experiments.workbench import Workbench, measured_with
+from harness.experiments.registry import EXPERIMENTS, Experiment
+from harness.experiments.workbench import ExperimentSettings, Workbench, measured_with
 from pruners.core.errors import PruneBoardError
 
 
@@ -28,6 +28,7 @@ class Done:
 
 def run_experiments(workbench: Workbench, experiments: Sequence[Experiment], *, again: bool = False) -> list[Done]:
     """Run what is not finished. With several, one that cannot be run is named and the others go on."""
+    _refuse_pruner(workbench.settings.pruner, experiments)
     finished = []
     with workbench.progress("experiments", total=len(experiments), done=0) as advance:
         for experiment in experiments:
@@ -39,6 +40,16 @@ def run_experiments(workbench: Workbench, experiments: Sequence[Experiment], *, 
                 finished.append(_run(workbench, experiment, files, alone=len(experiments) == 1))
             advance(1)
     return finished
+
+
+def _refuse_pruner(asked: str, experiments: Sequence[Experiment]) -> None:
+    """A method that no experiment here would show is not passed over in silence."""
+    if asked != ExperimentSettings.pruner and not any(experiment.takes_pruner for experiment in experiments):
+        names = ", ".join(experiment.name for experiment in experiments)
+        takers = ", ".join(experiment.name for experiment in EXPERIMENTS.values() if experiment.takes_pruner)
+        raise PruneBoardError(
+            f"{names} shows the paper's methods: --pruner is for {takers}; `harness evaluate` measures {asked!r}"
+        )
 
 
 def _is_finished(workbench: Workbench, experiment: Experiment, file: Path) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 
 from harness import paper
@@ -18,58 +16,42 @@ from harness.backbones.base import choose_device
 from harness.calibration.data import draw
 from harness.drawing import labels
 from harness.drawing.figures import legend, line, looks, panels
-from harness.evaluation.methods import Method
+from harness.evaluation.index_size import FLOAT16
 from harness.experiments.engines import TORCH, Engine, available, disk_bytes
+from harness.experiments.indexed import BUDGETS, Indexed, index_corpus, one_method
 from harness.experiments.outcome import Outcome
-from harness.experiments.ready import ready
 from harness.experiments.union import Union, union
 from harness.experiments.workbench import Workbench
-from harness.metrics.ranking import Evaluator
 from harness.metrics.results_table import retention
-from harness.scoring.queries import tile_queries, tile_tokens
-from harness.scoring.sweep import score_page
-from harness.scoring.torch_sweep import GPU_TILE_TOKENS
-from pruners import STANDARD, Merged, Page, Subset, prune
-from pruners.core.errors import PruneBoardError
 
-BUDGETS = (1.0, *sorted(STANDARD, reverse=True))
 TOP = 5
 WARM_UP = 5
 PATIENCE = 10_000  # ms that an engine, other than numpy, may answer queries at one budget
 PAPER_INDEX = "3,006 pages x 1,024 vectors x 128 x 2 bytes = 788,004,864 bytes = 751.5 MiB"
 
 
-@dataclass(frozen=True)
-class Indexed:
-    """What is indexed at each budget, in float16, and how well it ranks."""
-
-    pages: dict[float, list[np.ndarray]]
-    ndcg: dict[float, float]
-    quantised: bool
-
-    def vectors(self, budget: float) -> int:
-        return sum(map(len, self.pages[budget]))
-
-
 def storage_retrieval(workbench: Workbench) -> Outcome:
     """Every engine at every budget: written, loaded, asked. All queries count for quality, whatever was timed."""
     device = choose_device(workbench.settings.device)
     corpus = union(workbench.benchmark.data_sets, workbench.evaluated)
-    method = _method(workbench)
-    indexed = _index(workbench, corpus, method, device)
+    method = one_method(workbench)
+    coded = method.codec != FLOAT16
+    indexed = index_corpus(workbench, corpus, method, device)
     timed = [corpus.queries[i].numpy() for i in _timed_queries(workbench, corpus)]
     engines, missing = available(device)
     rows: list[dict[str, Any]] = []
     with workbench.progress("engines", total=len(engines) * len(BUDGETS) * len(timed), done=0) as advance:
         for budget in BUDGETS:
             truth: list[list[int]] = []
+            asked = [indexed.asked(query, budget) for query in timed]
             for name, engine in engines.items():
                 advance(0, note=f"{name}, γ = {budget:g}")
-                found, answers = _measure(workbench.folder / "indexes", engine, indexed.pages[budget], timed, advance)
+                found, answers = _measure(workbench.folder / "indexes", engine, indexed.pages[budget], asked, advance)
                 truth = truth or answers  # numpy is the first, and answers all
                 same = float(np.mean([set(a) == set(b) for a, b in zip(answers, truth, strict=False)]))
                 row = {"engine": name, "device": engine.device, "method": method.text, "budget": budget}
-                rows.append({**row, **found, "same_top_5_as_numpy": same, **_quality(indexed, budget)})
+                packed = {"packed_mib": indexed.packed_bytes(budget) / 2**20} if coded else {}
+                rows.append({**row, **found, **packed, "same_top_5_as_numpy": same, **_quality(indexed, budget)})
     for row in rows:
         row |= _paper(workbench, row)
 
@@ -94,6 +76,7 @@ def storage_retrieval(workbench: Workbench) -> Outcome:
         "device": "device",
         "budget": "γ",
         "size_mib": "MiB",
+        **({"packed_mib": "MiB packed"} if coded else {}),
         "load_ms": "load ms",
         "latency_ms": "ms a query",
         "queries_per_second": "queries/s",
@@ -102,50 +85,13 @@ def storage_retrieval(workbench: Workbench) -> Outcome:
         "same_top_5_as_numpy": "same top 5",
     }
     facts = {**corpus.about, "method": method.text, "timed_queries": len(timed), "unit_of_sizes": "MiB (2^20 bytes)"}
+    if coded:
+        facts["codec"] = method.codec_text
     if "bound" in vars(workbench):
         facts["window"] = str(workbench.bound.window)
     if any("paper_v100_size_mib" in row for row in rows):
         facts["paper_sizes"] = f"its MB are MiB: {PAPER_INDEX}; below, round(γ·1,024) vectors a page, here ⌈γ·N⌉"
     return Outcome(rows, columns, draw_figure, facts, [*_notes(corpus, indexed, rows, len(timed)), *missing])
-
-
-def _method(workbench: Workbench) -> Method:
-    (method,) = ready(workbench, [workbench.settings.pruner], STANDARD)
-    if method.failure is not None:
-        raise PruneBoardError(method.failure)
-    if method.diagnostic:
-        raise PruneBoardError(f"{method.text} looks at a page's queries, so no index can be made with it; name another")
-    return method
-
-
-def _index(workbench: Workbench, corpus: Union, method: Method, device: torch.device) -> Indexed:
-    """Prune every page once, and score what is left against all queries: the same exact MaxSim as in `evaluate`."""
-    if device.type == "cuda":
-        tiles = tile_queries(corpus.queries, GPU_TILE_TOKENS, device)
-    else:
-        tiles = tile_queries(corpus.queries, tile_tokens(next(iter(workbench.evaluated.values())).mean_vectors))
-    pages: dict[float, list[np.ndarray]] = {budget: [] for budget in BUDGETS}
-    scores = np.empty((len(BUDGETS), len(corpus.queries), len(corpus.places)), np.float32)
-    quantised = False
-    with workbench.progress("prune, score", total=len(corpus.places), done=0) as advance:
-        for place, (data_set, index) in enumerate(corpus.places):
-            page = workbench.evaluated[data_set].page(index)
-            result = prune(method.pruner, page, BUDGETS[1:], seed=workbench.settings.seed)
-            for budget, vectors in zip(BUDGETS, _kept(page, result), strict=True):
-                pages[budget].append(vectors.numpy().astype(np.float16))
-            scores[:, :, place] = score_page(page.vectors, [result], tiles)
-            quantised |= isinstance(result, Merged) and result.bits_per_vector is not None
-            advance(1)
-    evaluate = Evaluator(corpus.qrels, corpus.query_ids, corpus.page_ids)
-    ndcg = evaluate(scores)["ndcg@5"].mean(-1)
-    return Indexed(pages, dict(zip(BUDGETS, ndcg.tolist(), strict=True)), quantised)
-
-
-def _kept(page: Page, result: Subset | Merged) -> list[torch.Tensor]:
-    """The whole page, and what is left of it at each budget."""
-    if isinstance(result, Merged):
-        return [page.vectors, *result.vectors]
-    return [page.vectors, *(page.vectors[np.sort(result.kept(i))] for i in range(len(result.counts)))]
 
 
 def _timed_queries(workbench: Workbench, corpus: Union) -> list[int]:
@@ -228,6 +174,13 @@ def _notes(corpus: Union, indexed: Indexed, rows: Sequence[dict[str, Any]], time
                 f"{row['engine']}, γ = {row['budget']:g}: {row['timed_queries']} of {timed} queries timed "
                 f"({PATIENCE / 1000:.0f} s were up)"
             )
+    if indexed.codec != FLOAT16:
+        notes.append(
+            "Engines are handed decoded vectors, as float16 or float32 numbers, because none here is set up for "
+            f"{indexed.codec}: sizes and times are of those. What {indexed.codec} itself takes, with what all pages "
+            "share, is packed_mib. γ = 1 is the full model in float16. LanceDB compares by cosine, which leaves out "
+            "the lengths that a codec gives to vectors."
+        )
     if indexed.quantised:
         notes.append("this method quantises: its vectors are indexed as float16 here, so sizes do not show its bits")
     return notes

@@ -30,8 +30,8 @@ from harness.experiments.cells import Cells, read_cells
 from harness.progress import Progress
 from harness.store.format import store_key
 from harness.store.reader import Store
-from pruners import resolve
-from pruners.core import source
+from pruners.core import plugins, source
+from pruners.core.catalog import resolve_stored
 from pruners.core.errors import PruneBoardError
 from pruners.core.seed import SEED
 
@@ -62,7 +62,7 @@ class ExperimentSettings:
     timed_queries: int | None = None
     """Queries that storage-retrieval times; None: all. Every query counts for its quality."""
     pruner: str = "sap"
-    """The method that storage-retrieval indexes."""
+    """The method that storage-retrieval indexes, with a codec if its text names one."""
     seed: int = SEED
     device: str | None = None
     dtype: str | None = None
@@ -95,9 +95,15 @@ class Workbench:
             "second_calibration": dict(calibration_data_set(second).content) if second else None,
             "window": dict(self.chosen.origin) if self.chosen else "measured on the calibration set",
             "made_with": made_with(self.backbone),
-            "pruner": [code for pruner in resolve([self.settings.pruner]) for code in codes_of(pruner)],
+            "pruner": self._pruner_codes(),
             "attention_from": self._base() if self.settings.attention_from else None,
         }
+
+    def _pruner_codes(self) -> list[str]:
+        """The code of `--pruner`, and of the codec that its text names."""
+        found = resolve_stored([self.settings.pruner])
+        codecs = [plugins.code_of_class(type(codec)) for _, codec in found if codec is not None]
+        return [*(code for pruner, _ in found for code in codes_of(pruner)), *codecs]
 
     def _base(self) -> str:
         from harness.backbones.attention_source import with_attention_from

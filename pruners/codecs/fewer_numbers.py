@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from pruners import Codec, PruneBoardError, codec, learned
 from pruners.codecs.codebooks import ready
@@ -67,7 +68,8 @@ class pca(Codec):  # noqa: N801
     def calibrate(self, vectors: np.ndarray) -> Self:
         self.row(vectors.shape[1])
         exact = vectors.astype(np.float64)
-        _, directions = np.linalg.eigh(exact.T @ exact)  # by rising length
+        with threadpool_limits(1):  # as `pq`: the same bits whatever the threads
+            _, directions = np.linalg.eigh(exact.T @ exact)  # by rising length
         longest = directions[:, ::-1][:, : self.n].T
         signs = np.sign(longest[np.arange(self.n), np.abs(longest).argmax(1)])[:, None]  # a direction has two
         return self.replace(directions=(longest * signs).astype(np.float16))

@@ -77,7 +77,7 @@ class Codec(TextForm):
 
     def pack(self, vectors: np.ndarray) -> bytes:
         """Vectors as they lie in a file."""
-        return self.encode(np.ascontiguousarray(vectors, np.float32)).tobytes()
+        return self._records(vectors).tobytes()
 
     def unpack(self, data: bytes, dim: int) -> np.ndarray:
         """What `pack` wrote, decoded."""
@@ -91,8 +91,21 @@ class Codec(TextForm):
         import torch  # sizes are checked, and the site is built, without it
 
         dim = vectors.shape[1]
-        rows = self.encode(np.ascontiguousarray(vectors.detach().cpu().numpy(), np.float32))
+        rows = self._records(vectors.detach().cpu().numpy())
         return torch.from_numpy(np.ascontiguousarray(self.decode(rows, dim), np.float32))
+
+    def _records(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors encoded. One that is too long for what it is stored in is refused: as inf it would spoil scores."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = self.encode(np.ascontiguousarray(vectors, np.float32))
+        for name in rows.dtype.names or ():
+            if rows[name].dtype.kind == "f" and not np.isfinite(rows[name]).all():
+                kind, top = rows[name].dtype.name, np.finfo(rows[name].dtype).max
+                raise PruneBoardError(
+                    f"{self} stores the {name} of a vector as {kind}, which ends at {top:,.0f}: a vector here is too "
+                    "long, or not finite; scale vectors to length 1 before they are stored"
+                )
+        return rows
 
 
 def codec(name: str, *, paper: str = "") -> Callable[[Any], Any]:

@@ -1,15 +1,19 @@
 """Codecs: what they write is as large as they say, reads back by hand, and loses no more than it must."""
 
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pruners import Codec, PruneBoardError
+from pruners.codecs import codebooks
 from pruners.codecs.bits import pack_bits, unpack_bits
 from pruners.codecs.rotated import normal_levels, rotation
 from pruners.core.codec_catalog import codec_catalogue, read_codecs
@@ -141,6 +145,24 @@ def test_vectors_of_zeros_stay_finite() -> None:
         assert np.isfinite(codec.unpack(codec.pack(np.zeros((2, DIM), np.float32)), DIM)).all(), text
 
 
+def test_signs_have_no_length() -> None:
+    page = np.stack([vectors(1)[0], 0.3 * vectors(1)[0], np.zeros(DIM, np.float32)])
+    unit, short, nothing = ready("binary").unpack(ready("binary").pack(page), DIM)
+    np.testing.assert_array_equal(unit, short)
+    np.testing.assert_allclose(nothing, np.full(DIM, DIM**-0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("text", ["float16", "int8", "int4", "turboquant", "dims(10)", "pca(6)"])
+def test_vectors_too_long_for_a_float16_are_refused(text: str) -> None:
+    """Not stored as infinite, which would score every query as -inf, inf or nan; just below, all is well."""
+    codec, page = ready(text), vectors(3)
+    fits = {"float16": 60_000, "int8": 127 * 60_000, "int4": 7 * 60_000}.get(text, 30_000)
+    assert np.isfinite(codec.unpack(codec.pack(page * fits / np.abs(page).max()), DIM)).all()
+    for factor in (1e9, np.inf, np.nan):
+        with pytest.raises(PruneBoardError, match=rf"^{re.escape(text)} stores the \w+ of a vector as float16"):
+            codec.pack(page * np.float32(factor))
+
+
 def test_turboquants_levels_are_the_papers() -> None:
     """arXiv 2504.19874, Section 3.1: ±√(2/π) for one bit; ±0.453 and ±1.51 for two, in units of 1/√d."""
     assert normal_levels(1) == pytest.approx([-math.sqrt(2 / math.pi), math.sqrt(2 / math.pi)], abs=1e-3)
@@ -156,6 +178,26 @@ def test_pcas_directions_are_those_of_a_truncated_svd() -> None:
     theirs = TruncatedSVD(6, algorithm="arpack", random_state=0).fit(learned).components_
     ours = ready("pca(6)").shared(DIM)["directions"].astype(float)
     np.testing.assert_allclose(np.abs(ours @ theirs.T), np.eye(6), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "work"),
+    [("pca(6)", np.linalg, "eigh"), *((text, codebooks, "learn_codebook") for text in ("pq(4)", "residual"))],
+)
+def test_what_is_learned_is_learned_by_one_thread(
+    text: str, place: Any, work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A product shared among threads may differ in its last bits: what a codec learns must not."""
+    usual, threads = getattr(place, work), []
+
+    def watched(*arguments: Any) -> Any:
+        threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return usual(*arguments)
+
+    monkeypatch.setattr(place, work, watched)
+    with threadpool_limits(2):
+        ready(text)
+    assert set(threads) == {1}
 
 
 @pytest.mark.parametrize(

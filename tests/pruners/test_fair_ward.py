@@ -48,9 +48,24 @@ def test_a_page_of_blanks_and_words_by_hand() -> None:
 
 def test_weights_of_alike_patches_add_up_to_one() -> None:
     x = np.eye(4)[[0, 0, 0, 1, 1, 2]]
-    logs = np.log(np.maximum(x @ x.T, 1e-12))
+    with np.errstate(divide="ignore"):
+        logs = np.log(x @ x.T)
     np.testing.assert_allclose(shares(logs, 8.0), [1 / 3] * 3 + [1 / 2] * 2 + [1])
     np.testing.assert_allclose(shares(logs, 0.0), [1 / 6] * 6)  # all are alike: equal weights
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_points_away_is_not_alike_however_small_the_power(seed: int) -> None:
+    """The formula in float64 at m = 1/20: max(0, cosine)^m is 0 where the cosine is below 0, and not 0.25."""
+    points = np.random.default_rng(seed).standard_normal((200, 8)).astype(np.float32)
+    page = Page("page", unit(torch.from_numpy(points)))
+    x = page.vectors.double().numpy()
+    cosines = np.clip(x @ x.T, None, 1)
+    np.fill_diagonal(cosines, 1)
+    labels = cut(weighted_ward(1 - cosines, 1 / (np.maximum(0, cosines) ** 0.05).sum(1)), 10)
+    expected = unit(torch.from_numpy(np.stack([x[labels == j].sum(0) for j in range(10)])))
+    found = prune(parse("fair_ward(sharpness=1.0)"), page, [0.05]).vectors[0].double()
+    assert (found @ expected.T).max(1).values.min() > 1 - 1e-5
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 80])

@@ -21,10 +21,13 @@ from toy import paint, write_backbone
 from harness import paper
 from harness.cli import app
 from harness.experiments import engines
+from harness.experiments.ready import ready
+from harness.experiments.registry import find
+from harness.experiments.run import run_experiments
 from harness.experiments.storage import storage_retrieval
 from harness.experiments.workbench import ExperimentSettings, Workbench
 from harness.progress import quiet
-from pruners import PruneBoardError, parse, prune
+from pruners import PruneBoardError, Subset, parse, prune
 
 FIRST, SECOND = range(14), range(4, 20)  # pages 4 to 13 are in both
 GRADES = {"multi": (1, 1), "human": (2, 1)}
@@ -67,13 +70,13 @@ def figures(workbench: Workbench) -> dict[float, dict]:
     return {row["budget"]: dict(row) for row in storage_retrieval(workbench).rows if row["engine"] == "torch, exact"}
 
 
-def ndcg_by_hand(workbench: Workbench, pages: Sequence[np.ndarray]) -> float:
+def ndcg_by_hand(workbench: Workbench, pages: Sequence[np.ndarray], asked=lambda tokens: tokens) -> float:
     """Of the 20 pages as painted, in float64; a query's ideal is its grades in falling order."""
     found = []
     for data_set in workbench.benchmark.data_sets:
         store = workbench.evaluated[data_set.name]
         for i, query in enumerate(store.query_ids):
-            tokens = store.query(i).double().numpy()
+            tokens = asked(store.query(i).numpy()).astype(float)
             scores = [sum(max(float(t @ v) for v in page) for t in tokens) for page in pages]
             grades = {int(page.split("-")[1]): grade for page, grade in data_set.qrels[query].items()}
             ranking = sorted(range(len(pages)), key=lambda p: -scores[p])
@@ -144,6 +147,44 @@ def test_a_method_that_must_calibrate_is_calibrated_and_one_that_sees_queries_is
     assert len({row["realised"] for row in figures(workbench).values()}) == 4
     with pytest.raises(PruneBoardError, match="oracle looks at a page's queries"):
         storage_retrieval(lab_of(shared, pruner="oracle"))
+
+
+@pytest.mark.parametrize("text", ["kmeans | int8", "first_k | pca(8)", "first_k | turboquant"])
+def test_a_codec_is_indexed_as_it_decodes_and_its_own_bytes_stand_beside(text, shared, own_engines, toy_world):
+    workbench = lab_of({**shared, "calibration": toy_world.calibration}, pruner=text)
+    found, pages = storage_retrieval(workbench), painted_with_own_ids(workbench)
+    rows = {row["budget"]: row for row in found.rows if row["engine"] == "torch, exact"}
+    (method,) = ready(workbench, [text], (0.05, 0.1, 0.2))
+    codec = method.codec
+    packed, decoded = 0, []
+    for page in pages:
+        kept = prune(method.pruner, page, [0.2])
+        data = codec.pack((page.vectors[kept.kept(0)] if isinstance(kept, Subset) else kept.vectors[0]).numpy())
+        packed += len(data)
+        decoded.append(codec.unpack(data, 16).astype(float))
+    assert rows[0.2]["method"] == text
+    assert rows[0.2]["ndcg@5"] == pytest.approx(ndcg_by_hand(workbench, decoded, codec.query))
+    assert rows[0.2]["packed_mib"] == pytest.approx((packed + codec.shared_bytes(16)) / 2**20)
+    assert all(row["same_top_5_as_numpy"] == 1 for row in found.rows)
+    full = ndcg_by_hand(workbench, [page.vectors.double().numpy() for page in pages])
+    assert (rows[1.0]["ndcg@5"], rows[1.0]["vectors"]) == (pytest.approx(full), sum(map(len, pages)))
+    assert found.facts["codec"] == str(codec)
+    assert any("decoded vectors" in note for note in found.notes)
+
+
+def test_a_codec_goes_into_a_folder_of_its_own(shared):
+    assert lab_of(shared, pruner="kmeans | int8").folder != lab_of(shared, pruner="kmeans").folder
+
+
+@pytest.mark.parametrize(("text", "says"), [("sap|eos", "names 2 methods"), ("full | int8", "prunes nothing")])
+def test_what_is_not_one_method_that_prunes_is_refused(text, says, shared, own_engines):
+    with pytest.raises(PruneBoardError, match=says):
+        storage_retrieval(lab_of(shared, pruner=text))
+
+
+def test_an_experiment_with_the_papers_methods_takes_no_pruner(shared):
+    with pytest.raises(PruneBoardError, match="main-table shows the paper's methods: --pruner is for storage"):
+        run_experiments(lab_of(shared, pruner="kmeans | int8"), [find("main-table")])
 
 
 def test_the_device_asked_for_is_where_torch_searches(shared, own_engines):

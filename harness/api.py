@@ -285,10 +285,10 @@ def encode(
     more |= {"progress": progress or quiet, "say": say or _nobody}
     chosen = Part.parse(part) if part else WHOLE
     stores = {}
-    if engine not in (None, "processes"):
-        if part is not None:
-            raise PruneBoardError(f"--engine {engine} makes parts by itself: leave --part away")
-        with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+    if engine not in (None, "processes") and part is not None:
+        raise PruneBoardError(f"--engine {engine} makes parts by itself: leave --part away")
+    with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+        if opened.elsewhere:
             return {each.name: encode_on(opened, loaded, each, root, **more) for each in pages.data_sets}
     for data_set in pages.data_sets:
         folder = encode_part(loaded, data_set, root, chosen, **more)

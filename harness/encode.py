@@ -91,6 +91,8 @@ def encode_part(
     be done again.
     """
     _check_queries(benchmark)
+    if repair and part != WHOLE:
+        raise StoreError("a store is mended as a whole, because any part may be damaged: leave --part away")
     if isinstance(backbone, StoreBackbone):
         folder = store_folder(root, backbone, benchmark)
         identity = identity_of(backbone, benchmark)

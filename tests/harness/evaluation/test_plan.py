@@ -92,6 +92,8 @@ def test_a_stated_rate(toy):
     assert dry("--rate", "4")["seconds"] == PAGES / 4
     with pytest.raises(PruneBoardError, match="more than 0"):
         dry("--rate", "0")
+    with pytest.raises(PruneBoardError, match="--rate is for --dry-run"):
+        run("--rate", "4")
 
 
 def test_a_task_of_mteb_is_not_read_and_its_store_is_known_by_name(toy, no_hub):

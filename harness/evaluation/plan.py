@@ -1,7 +1,7 @@
 """The plan of an evaluation before any work: what is here, what must be fetched, what it will take.
 
 Pages, queries and what is encoded already are counted; what a page takes is in `page_cost.py`, how a long run begins
-with its plan in `head.py`. Nothing is written and no hub is asked.
+with its plan in `head.py`. Nothing is written (but hashes of large corpora, into the user's cache), no hub is asked.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from PIL import Image, UnidentifiedImageError
 
 from harness.benchmarks.content import content_hashes, file_hash
 from harness.benchmarks.embedded import BenchmarkError
-from harness.benchmarks.hash_cache import kept_hashes
+from harness.benchmarks.hash_cache import is_large, kept_hashes
 
 PAGE_ID = ("_id", "id", "corpus-id")
 QUERY_ID = ("_id", "id", "query-id")
@@ -100,6 +100,7 @@ class _Corpus:
         self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
 
     def _read(self, files: Sequence[Path]) -> None:
+        large = is_large(files)
         for path in files:
             file = _opened(path, memory_map=True)
             id_column = _column(file.schema_arrow.names, PAGE_ID, path)
@@ -108,7 +109,8 @@ class _Corpus:
                 ids = file.read_row_group(group, columns=[id_column])[id_column]
                 self.ids += [str(page.as_py()) for page in ids]
                 self._where += [(file, group, row) for row in range(len(ids))]
-            self.files += kept_hashes(path, file.metadata.num_rows, partial(_image_hashes, file))
+            make = partial(_image_hashes, file)
+            self.files += kept_hashes(path, file.metadata.num_rows, make) if large else make()
 
     def image(self, index: int) -> Image.Image:
         file, group, row = self._where[index]

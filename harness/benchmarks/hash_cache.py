@@ -1,15 +1,14 @@
-"""Hashes of the pages in a large file, kept in the user's cache: a corpus of a million pages is read once, not by every
-command, part and worker.
+"""Hashes of a large corpus, kept in the user's cache: a million pages are read once, not by every command and worker.
 
 A file counts as the same by its path, size and time of change. One that was changed a moment ago is not kept: it might
-change again within the same tick of the clock. Small files are always read.
+change again within the same tick of the clock. A small corpus is always read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,16 +17,18 @@ from harness.files import checksum, write_atomically
 from pruners.core.errors import PruneBoardError
 
 LARGE = 64 * 2**20
-"""Bytes of a file from which on its hashes are kept; less is hashed in a moment."""
+"""Bytes of a corpus from which on its hashes are kept; less is hashed in a moment."""
 SETTLED = 2.0
 """Seconds since its last change."""
+
+
+def is_large(files: Iterable[Path]) -> bool:
+    return sum(path.stat().st_size for path in files) >= LARGE
 
 
 def kept_hashes(path: Path, rows: int, make: Callable[[], list[str]]) -> list[str]:
     """The hash of each of a file's rows: as kept when it was last read, or made and kept."""
     now = path.stat()
-    if now.st_size < LARGE:
-        return make()
     name = str(path.resolve())
     place = user_cache() / "hashes" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.txt"
     state = f"{now.st_size} {now.st_mtime_ns} {name}"

@@ -80,7 +80,7 @@ def test_a_cache_that_cannot_be_written_is_none(pages: Path, hashed: list[bytes]
     assert len(hashed) == 40
 
 
-def test_small_files_are_always_read(pages: Path, hashed: list[bytes], monkeypatch) -> None:
+def test_a_small_corpus_is_always_read(pages: Path, hashed: list[bytes], monkeypatch) -> None:
     monkeypatch.setattr(hash_cache, "LARGE", 10**9)
     read_folder(pages)
     read_folder(pages)

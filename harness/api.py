@@ -267,6 +267,7 @@ def encode(
     from harness.encode import default_root, encode_part
     from harness.encode_on import encode_on
     from harness.engine.engine import open_engine
+    from harness.evaluation.head import head_of_encoding
     from harness.progress import quiet
     from harness.store.part import WHOLE, Part
     from harness.store.reader import Store
@@ -285,10 +286,12 @@ def encode(
     more |= {"progress": progress or quiet, "say": say or _nobody}
     chosen = Part.parse(part) if part else WHOLE
     stores = {}
-    if engine not in (None, "processes"):
-        if part is not None:
-            raise PruneBoardError(f"--engine {engine} makes parts by itself: leave --part away")
-        with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+    if engine not in (None, "processes") and part is not None:
+        raise PruneBoardError(f"--engine {engine} makes parts by itself: leave --part away")
+    with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
+        if line := head_of_encoding(pages.data_sets, loaded, root, opened, vector_dtype=vectors, part=chosen):
+            (say or _nobody)(line)
+        if opened.elsewhere:
             return {each.name: encode_on(opened, loaded, each, root, **more) for each in pages.data_sets}
     for data_set in pages.data_sets:
         folder = encode_part(loaded, data_set, root, chosen, **more)
@@ -328,11 +331,14 @@ def calibrate(
     ray_address: str | None = None,
     ray_gpus_per_worker: float | None = None,
     progress: Progress | None = None,
+    say: Say | None = None,
 ) -> Calibrated:
     """Find the layers that SAP should read on a backbone, and save them for evaluations."""
     from harness.calibration.calibrate import calibrate as run
+    from harness.calibration.data import calibration_data_set
     from harness.encode import default_root
     from harness.engine.engine import open_engine
+    from harness.evaluation.head import head_of_encoding
     from harness.progress import quiet
     from pruners import Window
 
@@ -340,7 +346,10 @@ def calibrate(
     root = Path(store) if store else default_root()
     more: dict[str, Any] = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
     with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
-        found, path = run(loaded, benchmark, root, progress=progress or quiet, engine=opened, **more)
+        data_set = calibration_data_set(benchmark)
+        if line := head_of_encoding([data_set], loaded, root, opened):
+            (say or _nobody)(line)
+        found, path = run(loaded, data_set, root, progress=progress or quiet, engine=opened, **more)
     return Calibrated(Window.parse(found.window), path, found, loaded.card)
 
 

@@ -26,6 +26,7 @@ from harness.encode_small import QUERY_BATCH, encode_in_processes
 from harness.progress import Progress, quiet
 from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, Manifest, StoreError, read_manifest_file, store_key
+from harness.store.mending import mend
 from harness.store.part import WHOLE, Part
 from harness.store.reader import Store
 from harness.store.selection import select
@@ -90,9 +91,12 @@ def encode_part(
     be done again.
     """
     _check_queries(benchmark)
+    if repair and part != WHOLE:
+        raise StoreError("a store is mended as a whole, because any part may be damaged: leave --part away")
     if isinstance(backbone, StoreBackbone):
         folder = store_folder(root, backbone, benchmark)
-        return select(backbone.store, folder, identity_of(backbone, benchmark), benchmark, part, progress)
+        identity = identity_of(backbone, benchmark)
+        return select(backbone.store, folder, identity, benchmark, part, repair=repair, progress=progress)
     read = page_reader(backbone, benchmark)
     folder = store_folder(root, backbone, benchmark, vector_dtype, shard_pages)
     if not (folder / MANIFEST).is_file():
@@ -110,7 +114,7 @@ def encode_part(
     )
     with writer:
         _check_batch_size(writer, batch_size)
-        _check_damage(writer, repair)
+        mend(writer, writer.damaged(), repair)
         for twin in _stores_of_the_same_pages(root, writer):
             writer.adopt(twin)
         wanted = writer.wanted()
@@ -255,17 +259,6 @@ def _determines_pages(manifest: Manifest) -> tuple[Any, ...]:
     corpus = benchmark.get("corpus"), benchmark.get("texts")
     backbone = manifest.identity.get("backbone"), manifest.identity.get("made_with")
     return backbone, corpus, manifest.page_ids, manifest.vector_dtype, manifest.shard_pages, dict(manifest.libraries)
-
-
-def _check_damage(writer: StoreWriter, repair: bool) -> None:
-    damaged = writer.damaged()
-    if damaged and not repair:
-        raise StoreError(
-            f"damaged in {writer.folder}: {', '.join(damaged)} (the content is not what was written). "
-            "Encode just that again with --repair"
-        )
-    if damaged:
-        writer.forget(damaged)
 
 
 def _check_queries(benchmark: DataSet) -> None:

@@ -70,13 +70,26 @@ def _encode_elsewhere(
             f"{what} was made by hand in this process, so no other node can load it: name it (--backbone, "
             "--benchmark), or encode it here first with --engine processes"
         )
-    device = str(getattr(backbone, "device", "cpu")).partition(":")[0]
+    device = device_elsewhere(engine, backbone)
     count = min(-(-len(data_set.page_ids) // form[1]), PARTS * engine.hands(device))
     whole = (data_set.selector, data_set.name, root.absolute(), identity_of(backbone, data_set), options)
     orders = [PartOrder(*whole, Part(number, count)) for number in range(1, count + 1)]
     with progress(f"{data_set.name}: encode on the cluster", total=len(data_set.page_ids), done=0) as advance:
         for pages in engine.stations(Encoder(recipe), orders, device):
             advance(pages)
+
+
+def device_elsewhere(engine: WorkEngine, backbone: Backbone) -> str:
+    """The kind of device that workers encode on: this process's, because precision and so the store depend on it."""
+    device = str(getattr(backbone, "device", "cpu")).partition(":")[0]
+    recipe = recipe_of(backbone)
+    chosen = recipe is not None and recipe.options.device is not None
+    if engine.gpus and device == "cpu" and hasattr(backbone, "device") and not chosen:
+        raise PruneBoardError(
+            f"the cluster has {engine.gpus:g} GPUs and this machine has none, so {backbone.card.name} would be encoded "
+            "on cores: start the command on a node with a GPU, or say that cores are meant with --device cpu"
+        )
+    return device
 
 
 @dataclass(frozen=True)

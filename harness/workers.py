@@ -38,6 +38,13 @@ _work: Callable[[Any], Any] | None = None  # inherited by forked workers
 _in_worker = False  # what a worker does is not spread again: the cores are taken
 
 
+def require_workers(workers: int, cores: int) -> None:
+    """An error unless so many can work where there are so many cores."""
+    most = max(MOST, cores)
+    if not 1 <= workers <= most:
+        raise PruneBoardError(f"{workers} workers: choose 1 to {most}; one a core is the default")
+
+
 @contextmanager
 def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here: bool = True) -> Iterator[Iterator[R]]:
     """`work` on every item, in order. The first item is done here, so that workers inherit what it compiled or loaded;
@@ -47,9 +54,8 @@ def spread(work: Callable[[T], R], items: Sequence[T], workers: int, first_here:
     little ahead of whoever takes the results, and no further: what waits is held in memory.
     """
     global _work
-    most = max(MOST, os.cpu_count() or 1)
-    if not 0 <= workers <= most:  # 0: nothing to spread
-        raise PruneBoardError(f"{workers} worker processes: choose 1 to {most}; one a core is the default")
+    if workers:  # 0: nothing to spread
+        require_workers(workers, os.cpu_count() or 1)
     outer = _work
     try:
         with one_thread():

@@ -36,6 +36,7 @@ CARD = Card(
 @backbone(
     "nano",
     checkpoint="embedded",
+    revision="xxh3-8d22a635d3c7a14dcf30373af7b5f202",
     signals=("indegree", "indegree_max", "all_to_visual", "eos", "ink"),
     layers=8,
     heads=4,

@@ -90,6 +90,17 @@ def load_again(recipe: BackboneRecipe) -> Backbone:
     return with_attention_from(loaded, recipe.attention_from)
 
 
+def is_default(entry: CatalogEntry, checkpoint: str, revision: str) -> bool:
+    """Whether this is the checkpoint that a backbone's name alone means.
+
+    A commit, or the hash of a folder's files, says what was read, whatever it is called (of an adapter its own counts);
+    only where none is pinned does the name.
+    """
+    if pinned := entry.options.get("revision"):
+        return revision.partition("+")[0] == pinned
+    return checkpoint.partition(" ")[0] == entry.options["checkpoint"]
+
+
 def _revision(text: str) -> tuple[str, str | None]:
     checkpoint, at, revision = text.rpartition("@")
     return (checkpoint, revision) if at else (text, None)

@@ -59,12 +59,20 @@ def _load(selector: str) -> Benchmark:
         from harness.benchmarks.calibration_sets import load_calibration_set
 
         return Benchmark(selector, (load_calibration_set(selector),))
+    require_known(selector)
     folder = Path(selector)
-    if not folder.is_dir():
-        near = difflib.get_close_matches(selector, [*NAMES, *selectors()], n=1)
-        hint = f"did you mean {near[0]}?" if near else "`harness list benchmarks` shows them; a folder is one too"
-        raise BenchmarkError(f"there is no benchmark {selector!r}; {hint}")
     return Benchmark(folder.resolve().name, _read(data_sets(folder)), own_calibration(folder))
+
+
+def require_known(selector: str) -> None:
+    """An error that names the nearest if nothing has this name and it is no folder. Nothing is loaded."""
+    base, mark, side = selector.rpartition("#")
+    name = base if mark and side in (HELD_OUT, REST) else selector
+    known = name in (*NAMES, *CALIBRATION_SETS) or task_names(name) or training_draw(name) is not None
+    if not known and not Path(name).is_dir():
+        near = difflib.get_close_matches(name, [*NAMES, *selectors()], n=1)
+        hint = f"did you mean {near[0]}?" if near else "`harness list benchmarks` shows them; a folder is one too"
+        raise BenchmarkError(f"there is no benchmark {name!r}; {hint}")
 
 
 def own_calibration(folder: Path) -> str | None:

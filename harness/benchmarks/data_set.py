@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from PIL import Image, UnidentifiedImageError
 
 from harness.benchmarks.content import content_hashes, file_hash
 from harness.benchmarks.embedded import BenchmarkError
+from harness.benchmarks.hash_cache import is_large, kept_hashes
 
 PAGE_ID = ("_id", "id", "corpus-id")
 QUERY_ID = ("_id", "id", "query-id")
@@ -99,20 +100,27 @@ class _Corpus:
         self._group = lru_cache(maxsize=2)(lambda file, group: file.read_row_group(group, columns=["image"])["image"])
 
     def _read(self, files: Sequence[Path]) -> None:
+        large = is_large(files)
         for path in files:
             file = _opened(path, memory_map=True)
             id_column = _column(file.schema_arrow.names, PAGE_ID, path)
             _column(file.schema_arrow.names, ("image",), path)
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=[id_column, "image"])
-                for row, (page, image) in enumerate(zip(table[id_column], table["image"], strict=True)):
-                    self.ids.append(str(page.as_py()))
-                    self._where.append((file, group, row))
-                    self.files.append(file_hash(_encoded(image.as_py()) or b""))
+                ids = file.read_row_group(group, columns=[id_column])[id_column]
+                self.ids += [str(page.as_py()) for page in ids]
+                self._where += [(file, group, row) for row in range(len(ids))]
+            make = partial(_image_hashes, file)
+            self.files += kept_hashes(path, file.metadata.num_rows, make) if large else make()
 
     def image(self, index: int) -> Image.Image:
         file, group, row = self._where[index]
         return decode_page(self.ids[index], _encoded(self._group(file, group)[row].as_py()))
+
+
+def _image_hashes(file: pq.ParquetFile) -> list[str]:
+    """Of all its images as they are stored, a row group at a time."""
+    groups = (file.read_row_group(group, columns=["image"])["image"] for group in range(file.num_row_groups))
+    return [file_hash(_encoded(image.as_py()) or b"") for group in groups for image in group]
 
 
 def decode_page(page: str, encoded: bytes | None) -> Image.Image:

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.backbones.contract import Backbone, Card
 from harness.benchmarks.data_set import DataSet
-from harness.calibration.data import calibration_data_set, check_disjoint, draw, gold_pairs
+from harness.calibration.data import check_disjoint, draw, gold_pairs
 from harness.calibration.window import GAMMA, PAIRS, RHO, choose_window, layer_curve
 from harness.calibration.window_files import (
     SavedWindow,
@@ -40,7 +40,7 @@ class BoundWindow:
 
 def calibrate(
     backbone: Backbone,
-    benchmark: str,
+    data_set: DataSet,
     stores: Path,
     *,
     pairs: int = PAIRS,
@@ -53,7 +53,6 @@ def calibrate(
     """Measure a backbone's window and save it for evaluations."""
     if pairs < 1:
         raise PruneBoardError(f"a window is chosen on at least one pair, not {pairs}")
-    data_set = calibration_data_set(benchmark)
     store = encode_on(engine, backbone, data_set, stores, progress=progress)
     found = sr_guided(data_set, store, backbone, pairs=pairs, gamma=gamma, rho=rho, seed=seed, progress=progress)
     path = window_file(stores, backbone)

@@ -56,6 +56,7 @@ def calibrate(
         ray_address=ray_address,
         ray_gpus_per_worker=ray_gpus_per_worker,
         progress=None if as_json else bar,
+        say=lambda text: people.print(escape(text), soft_wrap=True),
     )
     found, window, path = made.found, made.window, made.file
     known = reported(made.card)

@@ -14,6 +14,7 @@ from harness.benchmarks.embedded import NANO_NOTE
 from harness.commands.engine_options import EngineName, RayAddress, RayGpus
 from harness.commands.evaluate_tables import show_run
 from harness.console import output, people
+from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
     from harness.evaluation.config import Config
@@ -108,6 +109,8 @@ def evaluate(
     folder = out or Path("runs") / run_name(settings)
     where: dict[str, Any] = {"store": store, "workers": workers, "engine": engine}
     where |= {"ray_address": ray_address, "ray_gpus_per_worker": ray_gpus_per_worker}
+    if rate is not None and not dry_run:
+        raise PruneBoardError("--rate is for --dry-run: a run takes the time that it takes")
     if dry_run:
         from harness.commands.evaluate_plan import show_plan
 

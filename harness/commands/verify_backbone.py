@@ -15,7 +15,9 @@ from harness.console import people
 
 def verify_backbone(
     backbone: Annotated[str, typer.Argument(help="Name, name=folder, name=id@revision, or your_file.py.")],
-    task: Annotated[str | None, typer.Option(help="Task to compare with MTEB; default TabFQuAD (70 pages).")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Task to measure; default MTEB's smallest (TabFQuAD, 70 pages).")
+    ] = None,
     device: Annotated[str | None, typer.Option(help="cuda, mps or cpu; chosen by itself.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16; MTEB's ColPali is float16.")] = None,
     max_visual_tokens: Annotated[int | None, typer.Option(help="At most so many visual tokens a page.")] = None,

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TypeVar
 
-from harness.workers import spread
+from harness.workers import require_workers, spread
 from pruners.core.errors import PruneBoardError
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 ENGINES = ("processes", "ray")
+CLUSTER = 100_000
+"""Cores; of a larger cluster, nobody has told us."""
 
 
 class WorkEngine(Protocol):
@@ -26,6 +28,11 @@ class WorkEngine(Protocol):
     @property
     def elsewhere(self) -> bool:
         """Whether other machines may work too: then backbones and benchmarks are loaded there, by their names."""
+        ...
+
+    @property
+    def gpus(self) -> float:
+        """How many GPUs the other machines have."""
         ...
 
     def spread(
@@ -47,6 +54,7 @@ class Processes:
     """Forked processes of this machine. A GPU is used by this process alone: `--part` shares the work among several."""
 
     elsewhere = False
+    gpus = 0.0
 
     def spread(
         self, work: Callable[[T], R], items: Sequence[T], workers: int, *, first_here: bool = True, ordered: bool = True
@@ -73,6 +81,9 @@ def open_engine(
     ray_gpus_per_worker: float | None = None,
 ) -> Iterator[tuple[WorkEngine, int]]:
     """An engine by its name, and how many workers it has: those asked for, or one a core. It ends with the block."""
+    if workers is not None:
+        here = name != "ray" or ray_address == "local"
+        require_workers(workers, (os.cpu_count() or 1) if here else CLUSTER)
     if name in (None, "processes"):
         if ray_address is not None or ray_gpus_per_worker is not None:
             raise PruneBoardError("--ray-address and --ray-gpus-per-worker belong to --engine ray")

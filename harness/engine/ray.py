@@ -72,6 +72,8 @@ def connect(address: str, workers: int | None, gpus_per_worker: float | None) ->
                 raise _no_cluster(address, str(error).splitlines()[0]) from error
     engine = RayEngine(gpus_per_worker)
     try:
+        if gpus_per_worker and gpus_per_worker > (most := _most_gpus()):
+            raise _no_room(gpus_per_worker, most)
         yield engine
     finally:
         engine.dismiss()
@@ -103,6 +105,17 @@ def _no_cluster(address: str, why: str) -> PruneBoardError:
     )
 
 
+def _most_gpus() -> float:
+    """Of one node."""
+    return max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
+
+
+def _no_room(share: float, most: float) -> PruneBoardError:
+    return PruneBoardError(
+        f"--ray-gpus-per-worker {share:g}: no node has so many GPUs, the most is {most:g}. Give fewer, or --device cpu"
+    )
+
+
 class RayEngine:
     """Tasks for small pieces of work, actors where something large is loaded first."""
 
@@ -129,8 +142,12 @@ class RayEngine:
         return self.gpus_per_worker if self.gpus_per_worker is not None else float(self.gpus > 0)
 
     def hands(self, device: str | None) -> int:
+        """Never none: then everything would be left to this process, or wait for ever."""
         share = self.share(device)
-        return min(self.cores, int(self.gpus / share + 1e-9)) if share else self.cores
+        hands = min(self.cores, int(self.gpus / share + 1e-9)) if share else self.cores
+        if hands < 1:
+            raise _no_room(share, self.gpus)
+        return hands
 
     @contextmanager
     def spread(

@@ -14,10 +14,10 @@ from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.calibration import Setting, calibrated, require_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.data_sets import evaluate_data_sets
+from harness.evaluation.head import head_of_run
 from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
 from harness.evaluation.methods import Method, refuse_unfit
 from harness.evaluation.own_threshold import methods_of
-from harness.evaluation.plan import head_of_run
 from harness.evaluation.presence import absent, options_of, require_reachable
 from harness.evaluation.pruned_pages import NATIVE, Job
 from harness.evaluation.record import with_own, write_record

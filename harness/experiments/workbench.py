@@ -23,6 +23,7 @@ from harness.encode_on import encode_on
 from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.evaluate import RunPaths, evaluate, run_name
+from harness.evaluation.head import head_of_encoding
 from harness.evaluation.made_by import codes_of, measuring
 from harness.evaluation.own_threshold import methods_of
 from harness.evaluation.summary import summarise
@@ -138,12 +139,20 @@ class Workbench:
     @cached_property
     def evaluated(self) -> dict[str, Store]:
         """The stores of the benchmark's data sets."""
-        return {data_set.name: self.store(data_set) for data_set in self.benchmark.data_sets}
+        data_sets = self.benchmark.data_sets
+        return {each.name: made for each, made in zip(data_sets, self._encoded(data_sets, self.backbone), strict=True)}
 
     def store(self, data_set: DataSet, backbone: Backbone | None = None) -> Store:
         """Of the workbench's backbone, or of another."""
-        chosen = backbone or self.backbone
-        return encode_on(self.engine, chosen, data_set, self.stores, progress=self.progress, say=self.say)
+        (made,) = self._encoded([data_set], backbone or self.backbone)
+        return made
+
+    def _encoded(self, data_sets: Sequence[DataSet], backbone: Backbone) -> list[Store]:
+        """What is long to encode begins with its plan."""
+        if line := head_of_encoding(data_sets, backbone, self.stores, self.engine):
+            self.say(line)
+        more: dict[str, Any] = {"progress": self.progress, "say": self.say}
+        return [encode_on(self.engine, backbone, each, self.stores, **more) for each in data_sets]
 
     @cached_property
     def calibration(self) -> DataSet:

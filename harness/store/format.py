@@ -103,6 +103,13 @@ class Manifest:
     def files(self) -> list[Shard]:
         return [*self.shards.values(), *([self.queries] if self.queries else [])]
 
+    @property
+    def made_again(self) -> str:
+        """How a user makes files of it again."""
+        if "imported" in self.identity:
+            return "the `harness import-vectors` that made it, with the same files"
+        return "`harness encode --repair`"
+
     def pages_of(self, shard: int) -> tuple[str, ...]:
         return self.page_ids[shard * self.shard_pages : (shard + 1) * self.shard_pages]
 

@@ -52,13 +52,14 @@ class VectorFile:
 def import_vectors(
     pages: Path, queries: Path, folder: Path, *, name: str, vector_dtype: str = "float16", note: str = ""
 ) -> Store:
-    """Write the store `folder` from a file of page vectors and one of query vectors."""
+    """Write the store `folder` from a file of page vectors and one of query vectors; of one that is there, mend it."""
     page_file, query_file = read_vectors(pages), read_vectors(queries)
     identity = {
         "imported": {"name": name, "pages": file_checksum(pages), "queries": file_checksum(queries)},
     }
     about = {"files": [pages.name, queries.name], "note": note}
     with StoreWriter(folder, identity, page_file.ids, about=about, vector_dtype=vector_dtype) as writer:
+        writer.forget(writer.damaged())
         index = {page: i for i, page in enumerate(page_file.ids)}
         for page_id in writer.wanted():
             writer.add(page_id, page_file.page(index[page_id]))

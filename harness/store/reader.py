@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Store:
         for shard in self.manifest.files:
             if shard.file not in names or names[shard.file].stat().st_size != shard.bytes:
                 path = self.folder / shard.file
-                raise StoreError(f"{path} is missing or cut short; `harness encode --repair` makes it again")
+                raise StoreError(f"{path} is missing or cut short; to make it again: {self.manifest.made_again}")
         self._open: dict[str, Any] = {}
         self._mapped: dict[tuple[str, str], torch.Tensor] = {}
         self._offsets: dict[tuple[str, str], list[int]] = {}
@@ -117,6 +117,11 @@ class Store:
     def verify(self) -> list[str]:
         """Read everything and compare checksums; the names of damaged files."""
         return damaged_files(self.folder, self.manifest.files)
+
+    def files_of(self, pages: Iterable[int], *, queries: bool) -> list[Shard]:
+        """The files in which these pages lie, and with `queries` that of the queries."""
+        shards = sorted({index // self.manifest.shard_pages for index in pages})
+        return [*(self.manifest.shards[index] for index in shards), *([self._queries] if queries else [])]
 
     @cached_property
     def _queries(self) -> Shard:

@@ -13,15 +13,23 @@ from harness.benchmarks.data_set import DataSet
 from harness.progress import Progress
 from harness.store.encoded_page import EncodedPage
 from harness.store.format import StoreError
+from harness.store.mending import mend, require_whole
 from harness.store.part import Part
 from harness.store.reader import Store
 from harness.store.writer import StoreWriter
 
 
 def select(
-    source: Store, folder: Path, identity: Mapping[str, Any], data_set: DataSet, part: Part, progress: Progress
+    source: Store,
+    folder: Path,
+    identity: Mapping[str, Any],
+    data_set: DataSet,
+    part: Part,
+    *,
+    repair: bool = False,
+    progress: Progress,
 ) -> Path:
-    """Write the store `folder`, of the data set's pages and queries."""
+    """Write the store `folder`, of the data set's pages and queries; with `repair` what is damaged of it, too."""
     name, page_ids, query_ids = data_set.name, data_set.page_ids, list(data_set.queries)
     pages, queries = ({id_: i for i, id_ in enumerate(ids)} for ids in (source.page_ids, source.query_ids))
     _check(source, name, "pages", page_ids, pages)
@@ -32,8 +40,12 @@ def select(
     about = {"checkpoint": source.folder.name, "pages": len(page_ids), "queries": len(query_ids)}
     settings: dict[str, Any] = {"about": about, "part": part, "vector_dtype": source.manifest.vector_dtype}
     with StoreWriter(folder, identity, page_ids, shard_pages=source.manifest.shard_pages, **settings) as writer:
+        if damaged := writer.damaged():
+            require_whole(source, source.manifest.files)  # shards are linked: what is damaged here may be there, too
+            mend(writer, damaged, repair)
         writer.adopt(source.folder, images.__getitem__)
         wanted = writer.wanted()
+        require_whole(source, source.files_of(map(pages.__getitem__, wanted), queries=writer.wants_queries))
         with progress(f"{name}: look up", total=len(wanted), done=0) as advance:
             for id_ in wanted:
                 page, prompt = source.page(pages[id_]), source.prompt(pages[id_])

@@ -192,6 +192,8 @@ class StoreWriter:
         if self.part != WHOLE:
             raise StoreError(f"{self.folder} is mended as a whole: leave --part away")
         gone = set(files) & {shard.file for shard in self.manifest.files}
+        if not gone:
+            return
         with gate(self.folder):
             if self._lock is None:  # the store was finished
                 self._lock = take(self.folder, self.part, self.manifest.shard_count)
@@ -218,12 +220,8 @@ class StoreWriter:
                 continue
             target = self.folder / shard.file
             target.unlink(missing_ok=True)
-            try:
-                os.link(other / shard.file, target)
-            except OSError:  # another disk, or one without links
-                shutil.copyfile(other / shard.file, target)
-            if file_checksum(target) != shard.checksum:
-                target.unlink()
+            if not _link_or_copy(other / shard.file, target) or file_checksum(target) != shard.checksum:
+                target.unlink(missing_ok=True)
                 continue
             self.manifest = replace(self.manifest, dim=theirs.dim, signals=theirs.signals)
             self._commit(index, replace(shard, images="\n".join(map(image, ids))) if image else shard)
@@ -301,6 +299,18 @@ class StoreWriter:
             self.manifest = replace(self.manifest, queries=shard)
         else:
             self.manifest.shards[index] = shard
+
+
+def _link_or_copy(there: Path, here: Path) -> bool:
+    """Whether it worked: what cannot be had is made anew, and whatever is wrong here is said then."""
+    try:
+        os.link(there, here)
+    except OSError:  # another disk, or one without links
+        try:
+            shutil.copyfile(there, here)
+        except OSError:
+            return False
+    return True
 
 
 def _check_ids(ids: Sequence[str], kind: str) -> None:

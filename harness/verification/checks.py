@@ -12,6 +12,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from harness.backbones.base import EngineBackbone
+from harness.backbones.batching import is_out_of_memory
 from harness.backbones.contract import TEXT_TOKENS, Backbone
 from harness.backbones.probe import ATTENTION_SIGNALS
 from harness.store.encoded_page import EncodedPage
@@ -126,6 +127,17 @@ def same_signals(subject: Subject) -> str:
     return _within(worst, subject.tolerance, f"from eager attention in layers {', '.join(map(str, layers))}")
 
 
+def finite_numbers(subject: Subject) -> str:
+    """Vectors and signals are numbers: nothing else would notice, because NaN compares with nothing."""
+    for page in subject.together:
+        for name, found in {"vectors": page.vectors, "prompt vectors": page.prompt, **page.signals}.items():
+            if found is not None:
+                _require_finite(found, f"{name} of a page")
+    for vectors in subject.backbone.encode_queries(QUERIES):
+        _require_finite(vectors, "vectors of a query")
+    return f"{len(subject.together)} pages and {len(QUERIES)} queries"
+
+
 def page_alone(subject: Subject) -> str:
     """A page has the same vectors alone and beside another."""
     alone = [subject.backbone.encode_pages([page])[0] for page in subject.pages]
@@ -160,12 +172,15 @@ def grid_in_place(subject: Subject) -> str:
     if page.grid is None:
         raise NotPossibleError("its patches form no rectangle")
     rows, cols = page.grid
+    if cols < 2:
+        raise NotPossibleError("a grid with one column has no left and right")
     if rows * cols != len(page.vectors):
         raise PruneBoardError(f"the grid {rows} x {cols} has not the {len(page.vectors)} patches of the page")
     if "ink" not in page.signals:
         raise NotPossibleError("it gives no ink")
     ink = page.signals["ink"].reshape(rows, cols)
-    blank, written = ink[:, -(cols // 3) :], ink[:, : max(1, cols // 3)]
+    side = max(1, cols // 3)
+    blank, written = ink[:, -side:], ink[:, :side]
     if float(blank.max()) > 0.1 * float(written.mean()):
         raise PruneBoardError(
             f"the grid {rows} x {cols} is not that of the patches: a page with text at its left has ink at its right. "
@@ -179,6 +194,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
     "revision": pinned_revision,
     "vectors of the library": same_vectors,
     "signals of eager attention": same_signals,
+    "finite numbers": finite_numbers,
     "page alone and in a batch": page_alone,
     "query alone and in a batch": query_alone,
     "query tokens of MTEB": query_tokens,
@@ -195,11 +211,19 @@ def run_checks(backbone: Backbone) -> Iterator[Check]:
             yield Check(name, PASSED, ask(subject))
         except NotPossibleError as reason:
             yield Check(name, NOT_DONE, str(reason))
-        except PruneBoardError as error:
-            yield Check(name, FAILED, str(error))
+        except Exception as error:  # whatever a backbone of one's own raises is what this check found
+            yield Check(name, *verdict_of(error))
             if ask is loaded_tensors:
                 yield from (Check(other, NOT_DONE, "the model could not be loaded") for other in list(CHECKS)[1:])
                 return
+
+
+def verdict_of(error: Exception) -> tuple[str, str]:
+    """What an error says of a backbone: that it failed, unless this machine is too small for it."""
+    if isinstance(error, PruneBoardError):
+        return FAILED, str(error)
+    told = f"{type(error).__name__}: {str(error)[:500]}"
+    return NOT_DONE if is_out_of_memory(error) else FAILED, told
 
 
 def _listed(subject: Subject) -> EngineBackbone:
@@ -230,7 +254,14 @@ def _one_image(backbone: EngineBackbone, ids: list[int]) -> list[int]:
 def _apart(a: torch.Tensor, b: torch.Tensor) -> float:
     if a.shape != b.shape:
         raise PruneBoardError(f"shapes differ: {tuple(a.shape)} and {tuple(b.shape)}")
+    for found in (a, b):
+        _require_finite(found, "numbers that are compared")
     return float((a - b).abs().max())
+
+
+def _require_finite(found: torch.Tensor, what: str) -> None:
+    if not torch.isfinite(found).all():
+        raise PruneBoardError(f"{int((~torch.isfinite(found)).sum())} of the {what} are NaN or infinite")
 
 
 def _within(worst: float, tolerance: float, what: str) -> str:

@@ -24,7 +24,7 @@ from harness.progress import Advance, Progress
 from harness.store.reader import Store
 from harness.submissions.checks import MANY_QUERIES, TOLERANCE_FEW, TOLERANCE_MANY
 from harness.verification.checks import NotPossibleError
-from harness.verification.published import ALL, published
+from harness.verification.published import ALL, published_for
 from pruners.core.errors import PruneBoardError
 
 CUTOFF = "ndcg@5"
@@ -38,7 +38,7 @@ def figure_of(
         benchmark = load_benchmark(task)
     except BenchmarkError as error:
         raise NotPossibleError(str(error)) from error
-    known = published(backbone.card.name).get(task, {})
+    known = published_for(backbone.card).get(task, {})
     ours: list[float] = []
     theirs: list[float] = []
     queries = 0
@@ -69,7 +69,7 @@ def judge(figure: dict[str, Any]) -> str:
     """In words; an error if it is not MTEB's figure."""
     here = f"NDCG@5 {figure['ours']:.2f} on {figure['task']} ({figure['queries']} queries)"
     if figure["official"] is None:
-        raise NotPossibleError(f"{here}; MTEB has no figure to compare it with")
+        raise NotPossibleError(f"{here}; there is no published figure for this checkpoint to compare it with")
     told = f"{here}, MTEB {figure['official']:.2f}; up to {figure['tolerance']:g} points apart is chance"
     if abs(figure["ours"] - figure["official"]) > figure["tolerance"]:
         raise PruneBoardError(told)

@@ -92,10 +92,20 @@ def file_name(report: VerificationReport) -> str:
 def stored(place: Path | None = None) -> Iterator[VerificationReport]:
     """Every report that lies there, the oldest first. Files of another form are no reports."""
     paths = sorted((place or folder()).glob("*.json"), key=lambda path: path.stat().st_mtime)
-    for path in paths:
+    return (report for path in paths if (report := _read(path)) is not None)
+
+
+def _read(path: Path) -> VerificationReport | None:
+    """The report in a file; None if it is none, or one that cannot be shown: damaged, edited, of another release."""
+    try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict) and found.get("format") == FORMAT:
-            yield VerificationReport(**{**found, "checks": tuple(Check(**check) for check in found["checks"])})
+        if found["format"] != FORMAT:
+            return None
+        report = VerificationReport(**{**found, "checks": tuple(Check(**check) for check in found["checks"])})
+        _ = report.summary
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return report
 
 
 def _cell(text: str) -> str:

@@ -149,7 +149,7 @@ def test_a_small_image_that_unpacks_to_gigabytes_is_not_decoded(tmp_path: Path) 
 @pytest.mark.parametrize("workers", [10_000, -1])
 def test_so_many_workers_are_a_slip(workers: int) -> None:
     with (
-        pytest.raises(PruneBoardError, match=rf"{workers} worker processes: choose 1 to \d+"),
+        pytest.raises(PruneBoardError, match=rf"{workers} workers: choose 1 to \d+"),
         spread(str, range(3), workers),
     ):
         pass

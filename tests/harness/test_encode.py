@@ -165,6 +165,16 @@ def test_benchmarks_with_the_same_pages_share_the_work(tmp_path, tiny_backbone, 
     assert not read_manifest(other_precision).shards
 
 
+def test_a_twin_that_lost_a_shard_does_not_stop_another_benchmark(tmp_path, tiny_backbone, benchmark_folder):
+    backbone, benchmark = tiny_backbone("colpali"), read_folder(benchmark_folder)
+    first = encode(backbone, benchmark, tmp_path, shard_pages=4)
+    good = content(first.folder)
+    (first.folder / "pages-00001.safetensors").unlink()
+    twin = replace(benchmark, name="twin", queries={"9": "table 3"}, content={**benchmark.content, "queries": "other"})
+    found = content(encode(backbone, twin, tmp_path, shard_pages=4).folder)
+    assert found["pages-00001.safetensors"] == good["pages-00001.safetensors"]
+
+
 def test_pages_without_queries_are_refused_by_name(tmp_path, tiny_backbone, benchmark_folder):
     benchmark = replace(read_folder(benchmark_folder), queries={})
     with pytest.raises(StoreError, match="at least one query"):

@@ -172,3 +172,53 @@ def test_ids_that_do_not_match_are_named(imported):
         evaluated(imported, f"store={imported / 'mine'}", benchmark="others")
     with pytest.raises(StoreError, match=r"needs the folder of a store: store=FOLDER"):
         evaluated(imported, "store")
+
+
+def flip(path):
+    """Some bits of a file's vectors, in place: whatever is linked to it is damaged too."""
+    with path.open("r+b") as file:
+        file.seek(-40, 2)
+        file.write(bytes(40))
+
+
+def encoded_from(folder, source, *more):
+    options = ["--backbone", f"store={source}", "--benchmark", str(folder / "pages"), "--store", str(folder / "stores")]
+    result = CliRunner().invoke(app, ["encode", *options, "--json", *more], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return Store(json.loads(result.stdout)[0]["store"])
+
+
+@pytest.mark.parametrize("file", ["pages-00001.safetensors", "queries.safetensors"])
+def test_damage_of_looked_up_vectors_is_named_and_mended(imported, file):
+    made = encoded_from(imported, imported / "mine")
+    flip(made.folder / file)
+    with pytest.raises(StoreError, match=rf"damaged in .*{file}.*--repair"):
+        evaluated(imported, f"store={imported / 'mine'}")
+    assert encoded_from(imported, imported / "mine", "--repair").verify() == []
+
+
+def test_an_imported_store_that_is_damaged_is_not_read_until_it_is_imported_again(imported):
+    source = imported / "mine"
+    flip(source / "pages-00000.safetensors")
+    for more in ([], ["--repair"]):
+        with pytest.raises(StoreError, match=r"the store .*mine itself is damaged: pages-00000.*import-vectors"):
+            encoded_from(imported, source, *more)
+    files = [str(imported / "pages.npz"), str(imported / "queries.npz")]
+    CliRunner().invoke(app, ["import-vectors", *files, "--out", str(source), "--name", "my-retriever"])
+    assert Store(source).verify() == []
+    assert encoded_from(imported, source).verify() == []
+
+
+def test_a_damaged_shard_is_not_linked_again_from_where_it_is_damaged_too(imported):
+    (encoded,) = map(Store, (imported / "encoded").iterdir())
+    linked = encoded_from(imported, encoded.folder)
+    flip(linked.folder / "pages-00001.safetensors")
+    for more in ([], ["--repair"]):
+        with pytest.raises(StoreError, match=r"the store .*encoded.* itself is damaged: pages-00001"):
+            encoded_from(imported, encoded.folder, *more)
+
+
+def test_an_imported_store_without_a_file_says_to_import_it_again(imported):
+    (imported / "mine" / "pages-00001.safetensors").unlink()
+    with pytest.raises(StoreError, match=r"missing or cut short.*import-vectors"):
+        encoded_from(imported, imported / "mine")

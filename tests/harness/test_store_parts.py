@@ -292,6 +292,8 @@ def test_the_command_encodes_parts_and_finishes(tmp_path, monkeypatch):
         run("parts", "--part", "2/3", "--batch-size", "4")
     with pytest.raises(StoreError, match="is no part; write 3/8"):
         run("parts", "--part", "third")
+    with pytest.raises(StoreError, match="leave --part away"):
+        run("parts", "--part", "3/3", "--repair")
     run("parts", "--part", "1/3")
     assert json.loads(run("parts", "--json").stdout)[0]["pages"] == 70
     (alone,), (parts,) = (list((tmp_path / root).iterdir()) for root in ("alone", "parts"))

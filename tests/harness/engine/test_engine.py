@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 import torch
 
+import harness
 from harness.backbones import registry
-from harness.backbones.recipe import recipe_of
+from harness.backbones.contract import Card, Options
+from harness.backbones.recipe import BackboneRecipe, recipe_of, with_recipe
 from harness.benchmarks.benchmark import load_benchmark
 from harness.encode import encode
-from harness.encode_on import PartOrder, _encode, encode_on
+from harness.encode_on import PartOrder, _encode, device_elsewhere, encode_on
 from harness.engine import sameness
 from harness.engine.engine import PROCESSES, open_engine
 from harness.evaluation.kept_counts import BLOCK, KeptCounts
@@ -46,6 +48,54 @@ def test_engines_by_name() -> None:
         pass
     with pytest.raises(PruneBoardError, match="belong to --engine ray"), open_engine(None, ray_address="local"):
         pass
+
+
+@pytest.mark.parametrize("engine", ["processes", "ray"])
+@pytest.mark.parametrize("workers", [-1, 0, 10**6])
+def test_so_many_workers_there_are_nowhere(engine: str, workers: int) -> None:
+    """Said before anything is started."""
+    with pytest.raises(PruneBoardError, match=rf"{workers} workers: choose 1 to"), open_engine(engine, workers):
+        pass
+
+
+def test_gpus_that_no_node_has_are_named(monkeypatch) -> None:
+    ray = pytest.importorskip("ray")
+    from harness.engine import ray as ours
+
+    nodes = [{"Alive": True, "Resources": {"CPU": 8.0, "GPU": 1.0}}] * 2
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 16.0, "GPU": 2.0})
+    with pytest.raises(PruneBoardError, match=r"per-worker 2: no node has so many GPUs, the most is 1"):
+        open_engine("ray", ray_gpus_per_worker=2.0).__enter__()
+    with open_engine("ray", ray_gpus_per_worker=0.5) as (engine, _):
+        assert engine.hands("cuda") == 4
+    with pytest.raises(PruneBoardError, match="no node has so many GPUs"):
+        ours.RayEngine(3.0).hands("cuda")
+
+
+class OnCores:
+    """A backbone that chose its device by itself."""
+
+    device = "cpu"
+    card = Card("mine", "none", "1", 0, 0, 3, "float32", (), "nothing", "", "", "", "{}")
+
+
+@pytest.mark.parametrize(("gpus", "asked", "fine"), [(2.0, None, False), (2.0, "cpu", True), (0.0, None, True)])
+def test_gpus_are_not_left_idle_in_silence(monkeypatch, gpus: float, asked: str | None, fine: bool) -> None:
+    """A machine without a GPU that starts work on a cluster which has some."""
+    engine = type("Cluster", (), {"gpus": gpus})()
+    backbone = with_recipe(OnCores(), BackboneRecipe("mine.py", Options(device=asked)))
+    if fine:
+        assert device_elsewhere(engine, backbone) == "cpu"
+        return
+    with pytest.raises(PruneBoardError, match=r"has 2 GPUs and this machine has none.*--device cpu"):
+        device_elsewhere(engine, backbone)
+
+
+def test_options_of_ray_without_ray_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PruneBoardError, match="belong to --engine ray"):
+        harness.encode("nano", "minidocs-v2", store=tmp_path, ray_address="local")
 
 
 def test_without_ray_the_engine_says_how_to_get_it() -> None:

@@ -9,6 +9,8 @@ from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -17,8 +19,9 @@ from harness.backbones import registry
 from harness.benchmarks.benchmark import load_benchmark
 from harness.cli import app
 from harness.encode import encode, encode_part
-from harness.evaluation import plan as planning
-from harness.evaluation.plan import duration, size
+from harness.engine.engine import PROCESSES
+from harness.evaluation import head, page_cost
+from harness.evaluation.plan import data_set_plan, duration, make_plan, size
 from harness.store.part import Part
 from pruners.core.errors import PruneBoardError
 from tests.harness.evaluation.toy import write_backbone, write_data_set
@@ -92,6 +95,8 @@ def test_a_stated_rate(toy):
     assert dry("--rate", "4")["seconds"] == PAGES / 4
     with pytest.raises(PruneBoardError, match="more than 0"):
         dry("--rate", "0")
+    with pytest.raises(PruneBoardError, match="--rate is for --dry-run"):
+        run("--rate", "4")
 
 
 def test_a_task_of_mteb_is_not_read_and_its_store_is_known_by_name(toy, no_hub):
@@ -145,7 +150,7 @@ def test_a_run_offline_says_all_that_is_missing_before_any_work(toy, no_hub, mon
 
 
 def test_a_long_run_begins_with_its_plan_and_a_full_disk_stops_it(toy, monkeypatch):
-    monkeypatch.setattr(planning, "LONG", PAGES)
+    monkeypatch.setattr(head, "LONG", PAGES)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(10, 9, 1))
     before = tree(toy)
     assert dry(code=1)["problems"][0].startswith("the stores need")
@@ -154,6 +159,106 @@ def test_a_long_run_begins_with_its_plan_and_a_full_disk_stops_it(toy, monkeypat
     assert tree(toy) == before
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(1e12, 0, 1e12))
     assert "96 pages of about" in run().stderr
+
+
+def command(*words: str):
+    options = ["--backbone", "toy_backbone.py", "--benchmark", "pages", "--store", "stores"]
+    result = CliRunner().invoke(app, [words[0], *options, *words[1:]], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize(
+    ("words", "pages"),
+    [
+        (["encode"], PAGES),
+        (["encode", "--vectors", "float32"], PAGES),
+        (["encode", "--part", "1/3"], PAGES // 3),
+        (["calibrate", "--pairs", "3"], PAGES),
+        (["experiment", "layer-curve", "--calibration", "pages", "--pairs", "3"], PAGES),
+    ],
+)
+def test_whatever_encodes_long_begins_with_its_plan_and_a_full_disk_stops_it(toy, monkeypatch, words, pages):
+    monkeypatch.setattr(head, "LONG", pages)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(10, 9, 1))
+    with pytest.raises(PruneBoardError, match=r"the stores need .* and 1 B of the disk are free.*--store"):
+        command(*words)
+    assert not (toy / "stores").exists()
+    if words[0] != "experiment":  # which takes its time, and is told the same
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(1e12, 0, 1e12))
+        assert f"{pages} pages of about" in command(*words).stderr
+        monkeypatch.setattr(head, "LONG", 1)
+        assert "to encode on" not in command(*words).stderr
+
+
+def test_vectors_of_float32_take_twice_the_room(toy):
+    backbone, (data_set,) = registry.load("toy_backbone.py"), load_benchmark("pages").data_sets
+    cost = {kind: page_cost.page_cost(backbone, data_set, None, 1, PROCESSES, kind) for kind in ("float16", "float32")}
+    assert cost["float32"].bytes - cost["float16"].bytes == 2 * 16 * cost["float16"].vectors
+
+
+def test_methods_that_nothing_can_be_learned_from_are_a_problem_of_the_plan(toy):
+    (problem,) = dry("--pruner", "adaptive(random)", code=1)["problems"]
+    assert "adaptive(random) must be calibrated on pages that are not evaluated, and pages brings none" in problem
+    assert "sap" in dry("--pruner", "sap", code=1)["problems"][0]
+    assert dry("--pruner", "sap", "--window", "1-2")["problems"] == []
+    assert dry("--pruner", "adaptive(random)", "--calibration", "held-out")["problems"] == []
+
+
+def test_pages_that_data_sets_share_are_counted_once(toy):
+    """As they are encoded once: the other store links them."""
+    for name in ("first", "second"):
+        shutil.copytree(toy / "pages", toy / "both" / name)
+    write_data_set(toy / "both" / "third", range(100, 140), queries=5)
+    table = toy / "both" / "second" / "queries" / "test-00000-of-00001.parquet"
+    rows = pq.read_table(table).to_pylist()
+    pq.write_table(pa.Table.from_pylist([{**row, "query": f"{row['query']} again"} for row in rows]), table)
+    found = dry("--benchmark", "both", "--rate", "4")
+    assert [row["left"] for row in found["data_sets"]] == [PAGES, PAGES, 40]
+    assert (found["left"], found["seconds"]) == (PAGES + 40, (PAGES + 40) / 4)
+    first, *_ = load_benchmark("both").data_sets
+    encode(registry.load("toy_backbone.py"), first, toy / "stores")
+    assert dry("--benchmark", "both")["left"] == 40
+
+
+class Cluster:
+    """An engine elsewhere, by what a plan asks of it."""
+
+    elsewhere, gpus = True, 0.0
+
+    def hands(self, device):
+        return 4
+
+
+THREADS = [(Cluster(), False, 1), (PROCESSES, False, 3), (PROCESSES, True, 1)]
+
+
+@pytest.mark.parametrize(("engine", "small", "threads"), THREADS)
+def test_time_is_measured_with_the_threads_that_workers_have(toy, monkeypatch, engine, small, threads):
+    import torch
+
+    backbone, (data_set,) = registry.load("toy_backbone.py"), load_benchmark("pages").data_sets
+    seen, real = [], type(backbone).encode_pages
+    monkeypatch.setattr(
+        type(backbone), "encode_pages", lambda self, pages: (seen.append(torch.get_num_threads()), real(self, pages))[1]
+    )
+    monkeypatch.setattr(type(backbone), "one_thread", small, raising=False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        page_cost.page_cost(backbone, data_set, None, 2, engine)
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {threads}
+
+
+def test_one_gpu_encodes_where_processes_do_the_work(toy, monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    backbone, (data_set,) = registry.load("toy_backbone.py"), load_benchmark("pages").data_sets
+    monkeypatch.setattr(type(backbone), "device", "cuda", raising=False)
+    row = data_set_plan(data_set, "encode", backbone, toy / "stores")
+    found = make_plan([row], backbone, data_set, toy / "stores", 2, PROCESSES)
+    assert "to encode on cuda: time" in found.sentence()
 
 
 def test_numbers_for_a_person():

@@ -17,6 +17,7 @@ from reading_figures import complaints
 import harness.evaluation.scores
 from harness.bench import capture
 from harness.calibration.calibrate import calibrate
+from harness.calibration.data import calibration_data_set
 from harness.calibration.window_files import window_file
 from harness.cli import app
 from harness.experiments.gaps import NINE
@@ -194,7 +195,7 @@ def test_a_window_saved_meanwhile_makes_another_folder(toy_world) -> None:
     places = {"pairs": 20, "trials": 1}
     before = lab_of(toy_world, **places)
     (first,) = run_experiments(before, [find("ndcg-cutoffs")])
-    calibrate(before.backbone, toy_world.calibration, before.stores, rho=1.0, progress=quiet)
+    calibrate(before.backbone, calibration_data_set(toy_world.calibration), before.stores, rho=1.0, progress=quiet)
     try:
         after = lab_of(toy_world, **places)
         (second,) = run_experiments(after, [find("ndcg-cutoffs")])

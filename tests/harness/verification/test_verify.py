@@ -7,6 +7,7 @@ import harness.compat  # noqa: F401
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -17,10 +18,13 @@ from harness.backbones import registry
 from harness.backbones.colpali import ColPaliBackbone
 from harness.backbones.contract import Options
 from harness.progress import quiet
+from harness.store.import_vectors import import_vectors
 from harness.submissions import mteb_figures
 from harness.verification import published as table
 from harness.verification import report
+from harness.verification.listing import rows
 from harness.verification.verify import verify
+from pruners.core.errors import PruneBoardError
 from tests.harness import tiny_adapters
 from tests.harness.benchmark_folder import write_benchmark
 from tests.harness.tiny_encoders import bert_config, save_encoder
@@ -65,9 +69,19 @@ def test_every_family_passes_without_data_and_says_what_it_could_not_do(verified
     assert not found.failed, found.text()
     open_ = {check for check, verdict in verdicts(found).items() if verdict == report.NOT_DONE}
     assert open_ == NO_DATA | OPEN.get(name, set())
-    detail = {check.name: check.detail for check in found.checks}["published figure"]
-    task = "Vidore3HrRetrieval" if name in ("colmodernvbert", "colqwen3") else "VidoreTabfquadRetrieval"
-    assert f"{task} cannot be loaded" in detail
+    assert detail(found, "published figure").startswith("no published figure for this checkpoint")
+
+
+def detail(found, check):
+    return {each.name: each.detail for each in found.checks}[check]
+
+
+@pytest.mark.parametrize(("task", "said"), [(None, "VidoreTabfquadRetrieval"), ("VidoreDocVQARetrieval",) * 2])
+def test_without_its_data_the_published_figure_is_not_compared(verified, checkpoints, tmp_path, task, said):
+    hub_snapshot(checkpoints("colqwen2"), tmp_path / "hub", registry.choose("colqwen2").revision)
+    found = verified("colqwen2", task=task)
+    assert not found.failed
+    assert f"{said} cannot be loaded" in detail(found, "published figure")
 
 
 def test_an_encoder_of_texts_is_given_texts(verified, tmp_path):
@@ -75,6 +89,7 @@ def test_an_encoder_of_texts_is_given_texts(verified, tmp_path):
     assert not found.failed, found.text()
     assert {name for name, verdict in verdicts(found).items() if verdict == report.PASSED} == {
         "every tensor",
+        "finite numbers",
         "page alone and in a batch",
         "query alone and in a batch",
     }
@@ -202,11 +217,16 @@ def test_the_published_figure(verified, checkpoints, published, tmp_path):
     """Prompt tokens are indexed too, as the stock retriever does: colpali-engine's own scores give the figure."""
     pages = str(write_benchmark(tmp_path / "pages"))
     published(pages, stock_ndcg(checkpoints("colqwen2"), pages))
-    found = verified(f"colqwen2={checkpoints('colqwen2')}", task=pages)
+    hub_snapshot(checkpoints("colqwen2"), tmp_path / "hub", registry.choose("colqwen2").revision)
+    found = verified("colqwen2", task=pages)
     assert verdicts(found)["published figure"] == report.PASSED, found.text()
     assert found.figure["ours"] == pytest.approx(found.figure["official"], abs=1e-6)
     published(pages, stock_ndcg(checkpoints("colqwen2"), pages) + 0.06)
-    assert list(failures(verified(f"colqwen2={checkpoints('colqwen2')}", task=pages))) == ["published figure"]
+    assert list(failures(verified("colqwen2", task=pages))) == ["published figure"]
+    other = verified(f"colqwen2={checkpoints('colqwen2')}", task=pages)  # a finetune is not held to it
+    assert other.figure["official"] is None
+    assert "no published figure for this checkpoint" in detail(other, "published figure")
+    assert not other.failed
 
 
 def stock_ndcg(checkpoint, pages):
@@ -252,3 +272,118 @@ def test_every_listed_backbone_names_the_figure_that_verifies_it_or_has_none():
     for name in registry.catalogue():
         tasks = table.published(name)
         assert bool(tasks) == (name not in none), name
+
+
+def kept(tmp_path, monkeypatch, **facts):
+    """A report in the cache of this test."""
+    monkeypatch.setenv("PRUNEBOARD_STORES", str(tmp_path / "cache" / "stores"))
+    checks = (report.Check("every tensor", report.PASSED, "all"),)
+    made = report.VerificationReport(**{"dtype": "float32", "device": "cpu", "checks": checks, **facts})
+    return made.save(report.folder() / report.file_name(made))
+
+
+def listed(name):
+    (row,) = [row for row in rows() if row["name"] == name]
+    return row["verified"]
+
+
+def test_what_was_verified_of_another_checkpoint_is_listed_under_its_name(tmp_path, monkeypatch):
+    kept(tmp_path, monkeypatch, backbone="colqwen2", checkpoint="my_finetune", revision="xxh3-1")
+    assert listed("colqwen2").startswith("not this checkpoint, but my_finetune: here: 1 checks")
+    pinned = registry.choose("colqwen2").revision
+    kept(tmp_path, monkeypatch, backbone="colqwen2", checkpoint="vidore/colqwen2-v1.0", revision=f"{pinned}+base")
+    kept(tmp_path, monkeypatch, backbone="colqwen2", checkpoint="my_finetune", revision="xxh3-2")
+    assert listed("colqwen2").startswith("here: 1 checks")
+    for name in ("nano", "minilm"):  # signed
+        assert "recorded by" in listed(name)
+        assert "not this checkpoint" not in listed(name)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1, "checks": []}', '{"format": 1, "checks": 3}'])
+def test_what_is_no_report_is_not_listed(tmp_path, monkeypatch, text):
+    path = kept(tmp_path, monkeypatch, backbone="colqwen2", checkpoint="my_finetune", revision="xxh3-1")
+    (path.parent / "damaged.json").write_text(text)
+    assert [each.checkpoint for each in report.stored()] == ["my_finetune"]
+
+
+OWN = """
+import torch
+from PIL import Image
+from harness.backbones.contract import Card, EncodedPage, backbone
+
+
+class Mine:
+    card = Card("mine", "none", "1", 0, 0, 3, "float32", ("ink",), "nothing", "", "cells", "", "{}")
+
+    def encode_pages(self, images):
+        return [self.page(image, len(images)) for image in images]
+
+    def page(self, image, beside):
+        small = image.convert("L").resize((2, 4), Image.Resampling.BOX)
+        ink = torch.tensor([[1 - small.getpixel((i % 2, i // 2)) / 255 for i in range(8)]])
+        vectors = torch.rand(8, 3, generator=torch.Generator().manual_seed(1))
+        return EncodedPage(vectors, (4, 2), {'ink': ink})
+
+    def encode_queries(self, texts):
+        return [torch.ones(2, 3) for _ in texts]
+
+
+@backbone("mine", checkpoint="none", signals=("ink",))
+def load(checkpoint, options):
+    return Mine()
+"""
+
+
+ALONE = "vectors / float(beside > 1)"
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "said"),
+    [
+        (("Page(vectors", f"Page({ALONE}"), "page alone and in a batch", "24 of the numbers that are compared are NaN"),
+        (("{'ink': ink}", "{'ink': ink / 0}"), "finite numbers", "of the ink of a page are NaN or infinite"),
+        (("torch.ones(2, 3)", "torch.ones(2, 3) / 0"), "finite numbers", "6 of the vectors of a query"),
+        (("self.page(image, len(images))", "1 / 0"), "finite numbers", "ZeroDivisionError: division by zero"),
+        (("return Mine()", "raise ValueError('no weights')"), "every tensor", "ValueError: no weights"),
+        (("{'ink': ink}", "{'ink': ink.flip(1)}"), "grid", "rows and columns swapped"),
+    ],
+)
+def test_what_is_wrong_with_a_backbone_of_ones_own_is_said(verified, tmp_path, change, check, said):
+    path = tmp_path / "mine_bb.py"
+    path.write_text(OWN)
+    assert not verified(str(path)).failed, verified(str(path)).text()
+    assert detail(verified(str(path)), "grid") == "4 x 2; ink where the text is"
+    path = tmp_path / "wrong_bb.py"
+    path.write_text(OWN.replace(*change))
+    assert said in failures(verified(str(path)))[check]
+
+
+def test_a_store_that_cannot_be_written_is_no_failure_of_the_model(offline, tmp_path):
+    (tmp_path / "mine_bb.py").write_text(OWN)
+    (tmp_path / "file").write_text("in the way")
+    pages = str(write_benchmark(tmp_path / "pages"))
+    found = verify(str(tmp_path / "mine_bb.py"), CPU, task=pages, stores=tmp_path / "file" / "stores", progress=quiet)
+    assert not found.failed
+    assert "cannot be written" in detail(found, "published figure")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nano", "--task", "VidoreTabfquadRetrievall"], "did you mean VidoreTabfquadRetrieval"),
+        (["store={store}"], "holds vectors and no model, so there is nothing to verify"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_any_check(tmp_path, words, said):
+    store = imported(tmp_path)
+    with pytest.raises(PruneBoardError, match=said):
+        CliRunner().invoke(
+            cli.app, ["verify-backbone", *(word.format(store=store) for word in words)], catch_exceptions=False
+        )
+
+
+def imported(tmp_path):
+    vectors = {"vectors": np.ones((4, 3), np.float32), "offsets": np.array([0, 2, 4])}
+    np.savez(tmp_path / "vectors.npz", **vectors)
+    files = [tmp_path / "vectors.npz"] * 2
+    return import_vectors(*files, tmp_path / "imported", name="mine").folder

@@ -120,8 +120,9 @@ def _codecs(answer: Mapping[str, Any], text: str, count: int) -> list[Codec | No
     """The codecs that a process read in a text, made here: its own word is not enough."""
     known, words = codec_catalogue(), set(re.findall(r"[^\W\d]\w*", text))
     found: list[Codec | None] = []
-    for name in answer["codecs"]:
-        (codec,) = [None] if name is None else expression.read_codecs(str(name), known)
+    said = answer.get("codecs")
+    for name in said if isinstance(said, list) else []:
+        codec, *_ = [None] if name is None else expression.read_codecs(str(name), known)
         if codec is not None and codec.name not in words:
             raise CatalogError(f"{text}: its process says that it is stored as {codec}, which is not what was asked")
         found.append(codec)

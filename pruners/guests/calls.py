@@ -92,6 +92,7 @@ def restrict(without_truncation: bool) -> None:
     import pyseccomp
 
     calls = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    calls.set_attr(pyseccomp.Attr.ACT_BADARCH, pyseccomp.KILL_PROCESS)  # calls by another processor's numbers
     refuse = pyseccomp.ERRNO(errno.EPERM)
     for name, *argument in (*((name,) for name in REFUSED), *_by_argument(without_truncation)):
         _refuse(calls, refuse, name, *[pyseccomp.Arg(*each) for each in argument])

@@ -68,10 +68,15 @@ class Process:
         try:
             with theirs:
                 _to_template([theirs.fileno()] + ([] if printed is None else [printed]))
-            self.pid = int(self._talk(_request(home), "a guest", STARTING)[0]["pid"])
+            who = f"a process for {', '.join(home.sources) or 'methods of this session'}"
+            self.pid = int(self._talk(_request(home), who, STARTING)[0]["pid"])
             with contextlib.suppress(AttributeError, OSError):  # not macOS, nor an old kernel
                 self.handle = os.pidfd_open(self.pid)  # no other process is ever meant by it
             self.dead = False
+        except PrunerError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                _forget_template()  # it was stopped
+            raise
         finally:
             if printed is not None:
                 os.close(printed)
@@ -170,17 +175,20 @@ def _to_template(files: list[int]) -> None:
     """Have a guest forked that talks through the first of open files, and prints to the second. A template that was
     killed is started again.
     """
-    global _template
     try:
         socket.send_fds(_requests(), [b"a guest"], files)
-    except TimeoutError as error:
-        raise PruneBoardError("the process that methods are started from does not respond: was it stopped?") from error
     except OSError:
-        if _template is not None:
-            _template[0].close()
-            os.close(_template[1])
-        _template = None
+        _forget_template()
         socket.send_fds(_requests(), [b"a guest"], files)
+
+
+def _forget_template() -> None:
+    """The next guest is of another one."""
+    global _template
+    if _template is not None:
+        _template[0].close()
+        os.close(_template[1])
+    _template = None
 
 
 def _requests() -> socket.socket:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pruners.core.errors import PruneBoardError
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+from pruners.core.plain_text import printable
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,3 @@ class SubmissionError(PruneBoardError):
         more = f" ({count} problems in all)" if count > 1 else ""
         super().__init__(f"{path}: {f'{where}: ' if where else ''}{what}{more}")
         self.problems = problems
-
-
-def printable(text: object, limit: int = 120) -> str:
-    """Text from outside for a terminal or a log: no control characters, no reordering marks, not endless."""
-    plain = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", str(text))
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"

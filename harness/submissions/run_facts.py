@@ -105,7 +105,7 @@ def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: 
         calibrated["on"] = {key: run.calibration[key] for key in ("benchmark", "content", "pages")}
     return MethodFacts(
         name=slug(text.replace(" | ", "--") if codec else text),
-        expression=f"{facts['file']}:{text}" if facts["file"] else text,
+        expression=expression_of(facts["file"], text),
         title=f"{title}, stored as {codec.expression}"[:200] if codec else facts["summary"].rstrip(".")[:200] or title,
         track=track or declared,
         composition=facts["composition"],
@@ -121,6 +121,16 @@ def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: 
         calibrated=calibrated,
         shared_bytes=facts["shared_bytes"] - (codec.shared_bytes if codec else 0),
     )
+
+
+def expression_of(file: str | None, text: str) -> str:
+    """How a submission names a method: in plain letters, since others look alike, and some are the same to Python."""
+    found = f"{file}:{text}" if file else text
+    if not found.isascii():
+        raise PruneBoardError(
+            f"{found}: a submission names a method in plain letters; rename the file and run it again"
+        )
+    return found
 
 
 def codec_facts(run: FinishedRun, text: str) -> CodecFacts | None:

@@ -17,10 +17,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 _LINE = r"^[^\u0000-\u001F\u007F-\u009F\u2028\u2029]*$"  # one line: no control characters, which a terminal would obey
+_PLAIN = r"^[ -~]*$"  # ASCII: Python takes some other letters for these, and a reader does too
 _LINES = r"^[^\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029]*$"
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000, pattern=_LINES)]
 Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=_LINE)]
-Expression = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000, pattern=_LINE)]
+Expression = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000, pattern=_PLAIN)]
 Language = Annotated[str, StringConstraints(max_length=40, pattern=_LINE)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.=-]{0,119}$")]
 """Names a file or a folder, so it can never leave the one it belongs to."""

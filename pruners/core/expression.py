@@ -18,7 +18,7 @@ import re
 import types
 import typing
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from . import plugins
 from .catalog import find
 from .codec import Codec
 from .errors import CatalogError, ExpressionError, PruneBoardError
+from .plain_text import printable_lines
 from .plugins import CatalogEntry
 from .text_form import TextForm
 from .window import Window
@@ -36,16 +37,21 @@ if TYPE_CHECKING:
     from .contract import Pruner
 
 FORM = "write a {what} as name or name(param=value)"
+LONGEST = 4000
+"""Characters of a text that an error repeats."""
 WORDS = {"true": True, "false": False, "none": None}
 
 
 def read(
-    text: str, known: dict[str, CatalogEntry], codecs: dict[str, CatalogEntry]
+    text: str,
+    known: dict[str, CatalogEntry],
+    codecs: dict[str, CatalogEntry],
+    load: Callable[[CatalogEntry], Any] = plugins.load,
 ) -> list[tuple[Pruner, Codec | None]]:
     """The pruner that `text` describes, built from the methods in `known`, and its codec if one is named; several if it
-    has a grid.
+    has a grid. `load` imports a method, or refuses to.
     """
-    reader, storing = _Reader(text, known), _Reader(text, codecs, "codec")
+    reader, storing = _Reader(text, known, load=load), _Reader(text, codecs, "codec")
     nodes = list(_without_grids(reader.tree()))
     named = [_called(node) in codecs and _called(node) not in known for node in nodes]
     if not any(named):
@@ -70,6 +76,11 @@ def read_codecs(text: str, known: dict[str, CatalogEntry]) -> list[Codec]:
     tree = reader.tree()
     nodes = tree.elts if isinstance(tree, ast.Tuple) else [tree]
     return [reader.build(each) for node in nodes for each in _without_grids(node)]
+
+
+def names(text: str) -> set[str]:
+    """All names in a text, as Python understands them: what it may load is among these."""
+    return {node.id for node in ast.walk(_Reader(text, {}).tree()) if isinstance(node, ast.Name)}
 
 
 def write(form: TextForm) -> str:
@@ -101,8 +112,9 @@ def _called(node: ast.expr) -> str:
 def _literal(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    word = isinstance(value, str) and value.isidentifier() and value not in WORDS and not keyword.iskeyword(value)
-    return repr(value) if isinstance(value, (float, str)) and not word else str(value)
+    plain = isinstance(value, str) and value.isidentifier() and value.isascii()
+    word = plain and value not in WORDS and not keyword.iskeyword(str(value))
+    return ascii(value) if isinstance(value, (float, str)) and not word else str(value)
 
 
 def _without_grids(node: ast.expr) -> Iterator[ast.expr]:
@@ -124,16 +136,29 @@ class _Reader:
     text: str
     known: dict[str, CatalogEntry]
     what: str = "pruner"
+    load: Callable[[CatalogEntry], Any] = plugins.load
 
     def tree(self) -> ast.expr:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of Python, about code that is never run
-                return ast.parse(self._line, mode="eval").body
+                found = ast.parse(self._line, mode="eval").body
         except SyntaxError as error:
             raise self.error(self._lead + max(error.offset or 1, 1) - 1, f"{error.msg}; {self._form}") from error
         except (ValueError, RecursionError, MemoryError) as error:
             raise self.error(0, f"{error}; {self._form}") from error
+        self._refuse_other_letters(found)
+        return found
+
+    def _refuse_other_letters(self, tree: ast.expr) -> None:
+        """Python takes ｍine for mine; who reads the text, or looks for a name in it, does not."""
+        line = self._line.encode()
+        for node in ast.walk(tree):
+            name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.keyword) else None
+            if isinstance(node, (ast.Name, ast.keyword)) and name is not None:
+                written = line[node.col_offset :][: len(name.encode())]
+                if written != name.encode() or not name.isascii():
+                    raise self.error(node, "a name has plain letters a to z, digits and _; other text stands in quotes")
 
     def build(self, node: ast.expr) -> Any:
         """The pruner, or codec, that a node without grids describes."""
@@ -144,7 +169,7 @@ class _Reader:
             entry = find(target.id, self.known, self.what)
         except CatalogError as error:
             raise self.error(node, str(error)) from error
-        cls = plugins.load(entry)
+        cls = self.load(entry)
         fields = [f for f in dataclasses.fields(cls) if not f.metadata.get("learned")]
         given = self._arguments(node, [f.name for f in fields], typing.get_type_hints(cls))
         missing = [f.name for f in fields if f.name not in given and f.default is dataclasses.MISSING]
@@ -223,7 +248,8 @@ class _Reader:
         else:  # Python counts bytes
             at = self._lead + len(self._line.encode()[: place.col_offset].decode())
         return ExpressionError(
-            f"cannot read this {self.what} at character {at + 1}: {message}\n  {self.text}\n  {' ' * at}^"
+            f"cannot read this {self.what} at character {at + 1}: {message}\n  "
+            f"{printable_lines(self.text, LONGEST)}\n  {' ' * at}^"
         )
 
 

@@ -310,8 +310,8 @@ def _literals(path: Path, call: ast.Call) -> tuple[str, dict[str, Any]]:
             f'{path}:{call.lineno}: the decorator must be written out, as in @{_called(call)}("name", needs=("eos",)), '
             "so that it can be read without running the file"
         ) from error
-    if not isinstance(name, str) or not re.fullmatch(NAMES.get(_called(call), r"[^\W\d]\w*"), name):
-        raise CatalogError(f"{path}:{call.lineno}: a name must be a word of letters, digits and _, not {name!r}")
+    if not isinstance(name, str) or not re.fullmatch(NAMES.get(_called(call), r"[A-Za-z_]\w*"), name, re.ASCII):
+        raise CatalogError(f"{path}:{call.lineno}: a name must be a word of letters a to z, digits and _, not {name!r}")
     return name, options
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pruners.core.errors import PrunerError
+from pruners.core.plain_text import printable_lines
 
 MOST = 2**31
 """Bytes of a frame that are read at most."""
@@ -20,8 +21,15 @@ KINDS = frozenset(np.dtype(kind).str for kind in ("f2", "f4", "f8", "i1", "i2", 
 Arrays = dict[str, np.ndarray]
 
 
+LONGEST_ERROR = 4000
+"""Characters of a guest's words that an error repeats."""
+
+
 class FrameError(PrunerError):
-    """A guest's process wrote what is no frame."""
+    """A guest's process wrote what is no frame, or no sense. The text may hold its words, so it is made plain."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable_lines(text, LONGEST_ERROR))
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -31,11 +39,11 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     return b"".join([len(text).to_bytes(8, "little"), text, *(part.tobytes() for part in parts.values())])
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+def unpack(data: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
     """A frame's JSON object and arrays, which share its memory and cannot be written."""
     try:
         at = 8 + int.from_bytes(data[:8], "little")
-        about = json.loads(data[8:at])
+        about = json.loads(bytes(data[8:at]))
         header, shapes, arrays = about["header"], about["arrays"], {}
         if not isinstance(header, dict):
             raise ValueError("its header is no object")

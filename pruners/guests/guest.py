@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import pydantic
 import torch
@@ -18,13 +18,21 @@ from pruners.core.errors import PrunerError
 from pruners.core.groups import Groups
 from pruners.core.learned_state import read_tensors
 from pruners.core.page import Page
+from pruners.core.plain_text import printable
 from pruners.core.window import Window
 
 from .frames import Arrays, FrameError
 from .process import Home, ask
 
+
+def _one_line(text: str) -> str:
+    if printable(text, len(text)) != text:
+        raise ValueError("has characters that cannot be printed")
+    return text
+
+
 Count = pydantic.NonNegativeInt
-Word = pydantic.constr(max_length=20_000)
+Word = Annotated[str, pydantic.StringConstraints(max_length=20_000), pydantic.AfterValidator(_one_line)]
 FIXED = ("declaration", "needs", "budget_kind", "trials", "unit_norm", "own_threshold")
 """What learning must not change."""
 
@@ -34,9 +42,9 @@ class GuestFacts(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    text: Word  # type: ignore[valid-type]
+    text: Word
     declaration: dict[str, Any]
-    needs: list[Word]  # type: ignore[valid-type]
+    needs: list[Word]
     budget_kind: str
     trials: pydantic.PositiveInt
     unit_norm: bool
@@ -46,9 +54,9 @@ class GuestFacts(pydantic.BaseModel):
     own_threshold: bool
     thresholds: list[list[float]]
     parameters: dict[str, Any]
-    composition: Word  # type: ignore[valid-type]
+    composition: Word
     learned: str | None
-    codes: list[Word]  # type: ignore[valid-type]
+    codes: list[Word]
     state: str
     is_partner: bool
 
@@ -56,11 +64,11 @@ class GuestFacts(pydantic.BaseModel):
 class _Declared(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(strict=False, extra="forbid")
 
-    name: str
-    output: str
-    budget: str
-    needs: tuple[str, ...]
-    paper: str
+    name: Word
+    output: Word
+    budget: Word
+    needs: tuple[Word, ...]
+    paper: Word
     ordinal: bool
     trials: int | None
     diagnostic: bool
@@ -161,7 +169,10 @@ class Guest(Pruner):
     def kept(self) -> tuple[Any, dict[str, torch.Tensor]]:
         """What `learned_state.as_tree` says of it."""
         answer, found = self._ask({"do": "keep"}, {})
-        return answer["tree"], read_tensors(found["tensors"].tobytes() if "tensors" in found else None)
+        try:
+            return answer["tree"], read_tensors(found["tensors"].tobytes() if "tensors" in found else None)
+        except Exception as error:  # of whatever reads the tensors
+            raise FrameError(f"{self.text}: what its process says that it learned cannot be read: {error}") from error
 
     def _ask(self, asked: dict[str, Any], arrays: Arrays, who: str | None = None) -> tuple[dict[str, Any], Arrays]:
         return ask(self.home, self.state, self.facts.state, {**asked, "who": who or self.text}, arrays)

@@ -75,13 +75,20 @@ def host(
     texts, known = expressions(selectors)
     found: list[tuple[Pruner, Codec | None]] = []
     for text in texts:
-        names = set(re.findall(r"[^\W\d]\w*", text))
+        names = expression.names(text)
         strangers = [entry for name, entry in known.items() if name in names and entry.source != BUILT_IN]
         if strangers:
             found += _guests(text, strangers, known, apart)
         else:
-            found += expression.read(text, known, codec_catalogue())
+            found += expression.read(text, known, codec_catalogue(), _load_own)
     return [*found, *((each if is_built_in(each) else _by_value(each, apart), None) for each in own)]
+
+
+def _load_own(entry: CatalogEntry) -> Any:
+    """Whatever a text says, nobody else's code runs in this process."""
+    if entry.source != BUILT_IN:
+        raise CatalogError(f"{entry.name} of {entry.place} is not built in, and runs in a process of its own only")
+    return plugins.load(entry)
 
 
 def _guests(
@@ -113,8 +120,9 @@ def _codecs(answer: Mapping[str, Any], text: str, count: int) -> list[Codec | No
     """The codecs that a process read in a text, made here: its own word is not enough."""
     known, words = codec_catalogue(), set(re.findall(r"[^\W\d]\w*", text))
     found: list[Codec | None] = []
-    for name in answer["codecs"]:
-        (codec,) = [None] if name is None else expression.read_codecs(str(name), known)
+    said = answer.get("codecs")
+    for name in said if isinstance(said, list) else []:
+        codec, *_ = [None] if name is None else expression.read_codecs(str(name), known)
         if codec is not None and codec.name not in words:
             raise CatalogError(f"{text}: its process says that it is stored as {codec}, which is not what was asked")
         found.append(codec)

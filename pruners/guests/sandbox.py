@@ -1,5 +1,5 @@
-"""A sandbox that a process enters for good: no network, no writing, and no reading but of Python, libraries and what is
-named. Landlock guards files (a kernel from 5.13 on, no privileges needed), libseccomp the rest.
+"""A sandbox that a process enters for good: no network, no other processes, no writing, and no reading but of Python,
+libraries and what is named. Landlock guards files (a kernel from 5.13 on, no privileges needed), libseccomp the rest.
 
 What was imported before stays usable. Where it cannot be had (macOS, an old kernel, no libseccomp), `missing` says why.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import platform
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +18,13 @@ from typing import Any
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # system calls, the same on every processor
 NO_NEW_PRIVILEGES = 38
-READ_FILE, READ_DIR, WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
-REFUSED = (
-    *("socket", "io_uring_setup", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_open", "pidfd_getfd"),
-    *("tkill", "mount", "unshare", "setns", "bpf", "perf_event_open", "kexec_load", "keyctl", "add_key"),
-)
-"""System calls that a method has no use for: ways to the network, into other processes, and out of here."""
+PROCESSORS = ("x86_64", "aarch64")
+"""Where the numbers here and in `calls.py` are right."""
 
+TRUNCATION = 3
+"""Of Landlock's versions, the first that guards it."""
+
+READ_FILE, READ_DIR, WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
 LIBRARIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/lib", "/lib32", "/lib64", "/opt/lib")
 FACTS = (
     "/etc/ld.so.cache",
@@ -40,6 +41,8 @@ def missing() -> str | None:
     """Why there is no sandbox here; None if there is."""
     if sys.platform != "linux":
         return f"a sandbox needs Linux, and this is {sys.platform}"
+    if platform.machine() not in PROCESSORS:
+        return f"a sandbox needs a processor of {' or '.join(PROCESSORS)}, and this is {platform.machine()}"
     if _version() < 1:
         return "this kernel has no Landlock (Linux 5.13 or later, built and booted with it)"
     try:
@@ -53,8 +56,10 @@ def enter(readable: Iterable[Path]) -> None:
     """Shut this process in, and all that it starts. `readable` are files and folders that it may read."""
     if reason := missing():
         raise OSError(errno.ENOSYS, reason)
+    from . import calls
+
     _restrict_files([Path(path) for path in readable])
-    _restrict_calls()
+    calls.restrict(without_truncation=_version() < TRUNCATION)
 
 
 def _restrict_files(named: Sequence[Path]) -> None:
@@ -90,18 +95,6 @@ def _allow(rules: int, path: Path, rights: int) -> None:
         _call(ADD_RULE, rules, 1, ctypes.create_string_buffer(rule, len(rule)), 0)
     finally:
         os.close(place)
-
-
-def _restrict_calls() -> None:
-    import pyseccomp
-
-    calls = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
-    refuse = pyseccomp.ERRNO(errno.EPERM)
-    for name in REFUSED:
-        calls.add_rule(refuse, name)
-    for name in ("kill", "tgkill"):  # a process may end itself
-        calls.add_rule(refuse, name, pyseccomp.Arg(0, pyseccomp.NE, os.getpid()))
-    calls.load()
 
 
 def _system() -> Iterator[Path]:

@@ -39,18 +39,24 @@ def main(requests: int, alive: int) -> None:
             ready, _, _ = select.select([calls.fileno(), alive], [], [])
             if alive in ready:
                 return
-            _, (place, *_), _, _ = socket.recv_fds(calls, 64, 1)
+            _, files, _, _ = socket.recv_fds(calls, 64, 2)
+            template = os.getpid()
             if os.fork() == 0:
                 calls.close()
                 os.close(alive)
-                _guest(Connection(place))
-            os.close(place)
+                _guest(template, *files)
+            for file in files:
+                os.close(file)
 
 
-def _guest(line: Connection) -> None:
-    """Be a guest, and end."""
+def _guest(template: int, place: int, prints: int | None = None) -> None:
+    """Be a guest, and end. It talks through `place`, and prints to `prints`, if that is given."""
     try:
-        _end_with(os.getppid())
+        _end_with(template)
+        if prints is not None:
+            os.dup2(prints, 2)
+            os.close(prints)
+        line = Connection(place)
         home = json.loads(line.recv_bytes())
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a method may wait for what it starts
         sys.path[:] = home["path"]

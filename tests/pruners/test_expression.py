@@ -111,7 +111,10 @@ def test_a_grid_is_a_pruner_for_each_value_and_several_multiply(text: str, prune
         ("sap(**eos)", 7, "not a window"),
         ("  adaptive(\n eos, z='ä', clop=1)", 21, "expected a number or none"),
         ("adaptive(eos, z='ä' , clip='ö')", 17, "expected a number or none"),
-        ("merge(sap, how='ä', factor=ö)", 16, "expected ward or absorb"),
+        ("merge(sap, how='ä', factor=0)", 16, "expected ward or absorb"),
+        ("merge(sap, how='ä', factor=ö)", 28, "a name has plain letters"),
+        ("merge(sap, ｈow=ward)", 12, "a name has plain letters"),
+        ("ｓap", 1, "a name has plain letters"),
     ],
 )
 def test_an_error_points_at_the_character(text: str, character: int, complaint: str) -> None:
@@ -145,6 +148,7 @@ def test_any_text_is_read_as_it_is_written_and_takes_its_place_in_characters(tmp
         (pruner,) = resolve([f"{file}({label!r})"])
         assert pruner.fields() == {"label": label}
         assert resolve([f"{file}:{pruner}"]) == [pruner]
+        assert str(pruner).isascii()  # as a submission must name it
     with pytest.raises(ExpressionError, match="at character 23: labelled has no parameter 'lable'; did you mean label"):
         resolve([f"{file}:labelled(label='äöü', lable=2)"])
 

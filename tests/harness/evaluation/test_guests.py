@@ -209,6 +209,7 @@ def ends(page):
         ("import ctypes; ctypes.string_at(0)", "its process ended without a word"),
         ("raise SystemExit(3)", "failed with SystemExit: 3"),
         ("raise KeyboardInterrupt", "failed with KeyboardInterrupt"),
+        ("import time; time.process_time = lambda: float('nan')", "says that it took nan seconds"),
     ],
 )
 def test_a_method_that_ends_its_process_has_failed_and_others_go_on(world, how: str, reason: str) -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from harness.submissions.folder import FOLDER, submission_path, to_json
 from harness.submissions.problems import printable
+from harness.submissions.run_facts import expression_of
 from harness.submissions.schema import (
     MEASURED,
     BackboneFacts,
@@ -25,6 +26,7 @@ from harness.submissions.schema import (
     content_id,
     with_id,
 )
+from pruners.core.errors import PruneBoardError
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "export_schema.py"
 
@@ -127,6 +129,20 @@ def test_names_that_become_folders_cannot_lead_elsewhere(name: str) -> None:
     ):
         with pytest.raises(ValidationError):
             make()
+
+
+@pytest.mark.parametrize("text", ["mine.py:\uff4dine", "s\u0430p", "sap\x1b[2J", ""])
+def test_a_method_is_named_in_plain_letters(text: str) -> None:
+    """Python takes some letters for others, and so do people."""
+    for named in ({"expression": text}, {"expression": "sap", "composition": text}):
+        with pytest.raises(ValidationError):
+            MethodFacts(name="sap", title="t", track=Track.subset, **named)
+
+
+def test_a_run_of_a_file_with_other_letters_says_what_to_do() -> None:
+    assert expression_of("mine.py", "mine") == "mine.py:mine"
+    with pytest.raises(PruneBoardError, match="rename the file"):
+        expression_of("mïne.py", "mine")
 
 
 @pytest.mark.parametrize(

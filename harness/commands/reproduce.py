@@ -45,7 +45,7 @@ def reproduce(
 
     Pages are encoded, methods calibrated with the recorded seed and window, pages pruned and scored. A method that is
     not built in runs from the source that its submission carries, in a sandbox. Exit status 1 if any did not come out
-    the same; of --all those that cannot be run here are listed.
+    the same; of --all those that cannot be run here, or come close but for rounding, are listed.
     """
     import harness
     from harness.progress import bar

@@ -43,6 +43,8 @@ NEAR = 1e-4
 """Of a score: pages whose scores differ by less may change places between processors."""
 RATIO = 1e-3
 """Score Retention of a query, and the mean of NDCG@50 and @100, may differ by so much."""
+CLOSE = 0.5
+"""Points of a cell's mean NDCG@5: what differs by no more may be another processor's rounding, and proves nothing."""
 SLACK = {
     **dict.fromkeys(("bytes_per_page", "realised", "vectors_per_page"), 1e-6),
     **dict.fromkeys(("score_retention", "score_retention_micro"), RATIO),
@@ -69,6 +71,8 @@ class Reproduction:
     path: Path
     was_run: bool = True
     """False: it could not be run here, for want of data, source or checkpoint; `difference` says why."""
+    close: bool = False
+    """Whether no more differs than another processor's rounding may do: some rankings, and no cell's mean by much."""
 
     @property
     def verified(self) -> bool:
@@ -76,7 +80,9 @@ class Reproduction:
 
     @property
     def status(self) -> str:
-        return "verified" if self.verified else "differs" if self.was_run else "not run"
+        if self.verified or not self.was_run:
+            return "verified" if self.verified else "not run"
+        return "close" if self.close else "differs"
 
     def record(self, by: str, day: date | None = None) -> Verification:
         """What a maintainer signs."""
@@ -161,11 +167,12 @@ def _compared(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, s
     rows, again = (parquet.read(per_query_path(p), PER_QUERY, optional=("score_retention",)) for p in (one.path, path))
     method = next(m for m in found.methods if m.text == one.text)
     measuring = _Scores(config, found, method)
-    ties, difference = _rankings(rows.to_pandas(), again.to_pandas(), measuring)
-    difference = difference or _kept(one.path, path) or _cells(stated, made)
-    facts = stated.benchmark.name, stated.backbone.name
-    environment = environment_facts(run)
-    return Reproduction(stated.id, stated.method.name, *facts, len(rows), ties, difference, environment, one.path)
+    theirs, ours = rows.to_pandas(), again.to_pandas()
+    ties, difference = _rankings(theirs, ours, measuring)
+    beside = _kept(one.path, path) or _cells(stated, made)
+    close = bool(difference) and not beside and _largest_gap(_joined(theirs, ours)) <= CLOSE
+    facts = stated.benchmark.name, stated.backbone.name, len(rows), ties, difference or beside, environment_facts(run)
+    return Reproduction(stated.id, stated.method.name, *facts, one.path, close=close)
 
 
 def _other_thing(stated: Submission, measured: Submission) -> str:
@@ -189,7 +196,7 @@ def _other_thing(stated: Submission, measured: Submission) -> str:
 
 def _rankings(stated: pd.DataFrame, measured: pd.DataFrame, scores: _Scores) -> tuple[int, str]:
     """Rankings that differ by near ties alone, and the first real difference in words."""
-    both = stated.merge(measured, on=KEY, how="left", suffixes=("", "_again"), indicator=True)
+    both = _joined(stated, measured)
     if len(lost := both[both["_merge"] != "both"]):
         return 0, f"{_where(lost.iloc[0])} was not measured again: there is no such query, budget or trial"
     ties = 0
@@ -208,12 +215,24 @@ def _rankings(stated: pd.DataFrame, measured: pd.DataFrame, scores: _Scores) -> 
     return ties, ""
 
 
+def _joined(stated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
+    """Row beside row."""
+    return stated.merge(measured, on=KEY, how="left", suffixes=("", "_again"), indicator=True)
+
+
 def _how_much(both: pd.DataFrame) -> str:
     """Whether two measurements of one thing are before us, or two things: for whoever must judge a difference."""
     other = sum(list(a) != list(b) for a, b in zip(both[RANKING], both[f"{RANKING}_again"], strict=True))
+    gap = _largest_gap(both)
+    return f"In all {other} of {len(both)} rankings differ, and a cell's mean NDCG@5 by {gap:.2f} points at most"
+
+
+def _largest_gap(both: pd.DataFrame) -> float:
+    """Between the means of a cell's NDCG@5, in points; more than any where a row is missing."""
+    if (both["_merge"] != "both").any():
+        return float("inf")
     means = both.groupby(["data_set", "language", "budget"])[["ndcg@5", "ndcg@5_again"]].mean()
-    gap = float((means["ndcg@5"] - means["ndcg@5_again"]).abs().max())
-    return f"In all {other} of {len(both)} rankings differ, and a cell's mean NDCG@5 by {100 * gap:.2f} points at most"
+    return 100 * float((means["ndcg@5"] - means["ndcg@5_again"]).abs().max())
 
 
 def _number(value: Any) -> float:

@@ -27,7 +27,7 @@ SMALL = 2**14
 """Bytes of a frame that are sent together with its length."""
 
 
-class Line:
+class GuestLine:
     """A socket to a guest, and the pipe that it prints to; None: it prints where we do."""
 
     def __init__(self, talk: socket.socket, prints: int | None) -> None:

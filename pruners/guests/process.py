@@ -23,7 +23,7 @@ from pruners.core.learned_state import UnwritableError
 from pruners.core.plain_text import printable_lines
 
 from .frames import LONGEST_ERROR, Arrays, FrameError, pack, unpack
-from .line import Line
+from .line import GuestLine
 
 SECONDS = 1800
 """How long a guest may take for one answer; calibration is one."""
@@ -58,7 +58,7 @@ class Process:
             raise PruneBoardError("methods that are not built in need processes that fork: Linux or macOS")
         ours, theirs = socket.socketpair()
         prints, printed = (None, None) if home.readable is None else os.pipe()  # a sandbox has no terminal
-        self.line = Line(ours, prints)
+        self.line = GuestLine(ours, prints)
         self.sent: set[str] = set()
         """States that it has."""
         self.serial = 0

@@ -86,7 +86,7 @@ def test_the_command_repeats_what_was_measured_and_is_safe_to_paste() -> None:
         " --out runs/again"
     )
     assert load_words(good) == 'import harness\n\nmethod = harness.load_run("runs/again").method("sap(layers=2-3)")'
-    for bad in ("sap; rm -rf ~", "sap$(id)", "sap`id`", "sap’", "mine.py:sap", "unknown", 'sap("x")'):
+    for bad in ("sap; rm -rf ~", "sap$(id)", "sap`id`", "sap'", "mine.py:sap", "unknown", 'sap("x")'):
         assert command(entry(*measured("sap", 0.9, 1, method__expression=bad)), [0.1]) is None, bad
     paper = entry(*measured("sap", 0.9, 1, method__expression="SAP"), status="reported")
     assert "--pruner sap " in command(paper, [0.1])  # a paper's name of a method is none of ours; its own name here is

@@ -64,7 +64,7 @@ def plan(corpus: Corpus, machines: Machines, progress: Progress) -> list[dict[st
     store = f"{corpus.pages * corpus.page_bytes / 1e9:,.0f} GB"
     return [
         _row("encode", encoding, machines.devices, "device", machines.device_price, store),
-        _row("prune, score", scoring, machines.cores, "core", machines.core_price, "reads it once"),
+        _row("prune, score", scoring, machines.cores, "core", machines.core_price, "reads the store"),
     ]
 
 

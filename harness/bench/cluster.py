@@ -6,7 +6,6 @@ run folder of its own, and everything that they write is compared with what one 
 
 from __future__ import annotations
 
-import hashlib
 import random
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from harness.files import file_checksum
 from harness.progress import Progress
 from pruners.core.errors import PruneBoardError
 
@@ -76,6 +76,12 @@ def _same(expected: dict[str, str], found: dict[str, str]) -> str:
     return f"{len(names)} differ, first {names[0]}"
 
 
+def written(folder: Path) -> dict[str, str]:
+    """Checksums of all files, by name, but those that hold times."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in TIMES and p.suffix != ".lock")
+    return {str(path.relative_to(folder)): file_checksum(path) for path in files}
+
+
 @contextmanager
 def _cluster(nodes: int) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
@@ -118,12 +124,7 @@ class _Work:
         with beside or nullcontext():
             encode = _timed(["encode", *backbone, *self._told("--benchmark", "minidocs"), *stores, *where])
             evaluate = _timed(["evaluate", *self.options, *stores, *run, *(where or ["--workers", "1"])])
-        files = {
-            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in folder.rglob("*")
-            if path.is_file() and path.name not in TIMES and path.suffix != ".lock"
-        }
-        return {"encode": encode, "evaluate": evaluate, "seconds": encode + evaluate, "files": files}
+        return {"encode": encode, "evaluate": evaluate, "seconds": encode + evaluate, "files": written(folder)}
 
     def _told(self, option: str, default: str) -> list[str]:
         """An option of the evaluation that encoding has too."""

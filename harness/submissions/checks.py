@@ -133,7 +133,7 @@ def check_method(submission: Submission, notes: Notes) -> None:
     if method.file_hash or submission.claim == "reported" or not known.get(outer):
         return  # a user's own, a paper's, or a name that stands for others
     track = Track.quantised if submission.codec else TRACKS[known[outer].partition(",")[0]]
-    if method.track not in (track, Track.trained):
+    if not track.may_be_called(method.track):
         stored = " stored by a codec" if submission.codec else ""
         notes.error("method.track", f"{outer}{stored} is of the track {track.value}", "call it so")
     for claimed, what in ((method.adaptive, "adaptive"), (method.snapped, "snapped")):

@@ -33,7 +33,7 @@ from harness.submissions.folder import read_submission
 from harness.submissions.measured_again import Verification, fingerprint
 from harness.submissions.rerun import Given, Rerun, rerun, together
 from harness.submissions.run_facts import FinishedRun, environment_facts
-from harness.submissions.schema import Environment, Origin, Submission, Track
+from harness.submissions.schema import Environment, Origin, Submission
 from harness.submissions.submit import NewSubmission, WantedMethods, new_submissions, write
 from harness.submissions.tables import KEPT, PER_QUERY, kept_path, per_query_path
 from pruners.core.errors import PruneBoardError
@@ -43,8 +43,9 @@ NEAR = 1e-4
 """Of a score: pages whose scores differ by less may change places between processors."""
 RATIO = 1e-3
 """Score Retention of a query, and the mean of NDCG@50 and @100, may differ by so much."""
-CLOSE = 0.5
-"""Points of a cell's mean NDCG@5: what differs by no more may be another processor's rounding, and proves nothing."""
+CLOSE, FEW = 0.5, 0.05
+"""Points of a cell's mean NDCG@5, and a share of the rankings: where no more differs it may be another processor's
+rounding, and proves nothing."""
 SLACK = {
     **dict.fromkeys(("bytes_per_page", "realised", "vectors_per_page"), 1e-6),
     **dict.fromkeys(("score_retention", "score_retention_micro"), RATIO),
@@ -170,7 +171,7 @@ def _compared(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, s
     theirs, ours = rows.to_pandas(), again.to_pandas()
     ties, difference = _rankings(theirs, ours, measuring)
     beside = _kept(one.path, path) or _cells(stated, made)
-    close = bool(difference) and not beside and _largest_gap(_joined(theirs, ours)) <= CLOSE
+    close = bool(difference) and not beside and _differs_little(_joined(theirs, ours))
     facts = stated.benchmark.name, stated.backbone.name, len(rows), ties, difference or beside, environment_facts(run)
     return Reproduction(stated.id, stated.method.name, *facts, one.path, close=close)
 
@@ -185,7 +186,7 @@ def _other_thing(stated: Submission, measured: Submission) -> str:
     if stated.backbone.revision != measured.backbone.revision:
         return f"the checkpoint here is {measured.backbone.revision}, it was measured with {stated.backbone.revision}"
     called, track = stated.method.track, measured.method.track
-    if called is not track and (called is not Track.trained or track is Track.diagnostic):
+    if not track.may_be_called(called):
         return f"it is called {called.value}, and what ran is of the track {track.value}"
     for what in ("adaptive", "snapped", "composition", "parameters", "signals", "shared_bytes"):
         said, ran = getattr(stated.method, what), getattr(measured.method, what)
@@ -222,15 +223,21 @@ def _joined(stated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
 
 def _how_much(both: pd.DataFrame) -> str:
     """Whether two measurements of one thing are before us, or two things: for whoever must judge a difference."""
-    other = sum(list(a) != list(b) for a, b in zip(both[RANKING], both[f"{RANKING}_again"], strict=True))
-    gap = _largest_gap(both)
-    return f"In all {other} of {len(both)} rankings differ, and a cell's mean NDCG@5 by {gap:.2f} points at most"
+    others, gap = _other_rankings(both), _largest_gap(both)
+    return f"In all {others} of {len(both)} rankings differ, and a cell's mean NDCG@5 by {gap:.2f} points at most"
+
+
+def _differs_little(both: pd.DataFrame) -> bool:
+    whole = bool((both["_merge"] == "both").all())
+    return whole and _other_rankings(both) <= FEW * len(both) and _largest_gap(both) <= CLOSE
+
+
+def _other_rankings(both: pd.DataFrame) -> int:
+    return sum(list(a) != list(b) for a, b in zip(both[RANKING], both[f"{RANKING}_again"], strict=True))
 
 
 def _largest_gap(both: pd.DataFrame) -> float:
-    """Between the means of a cell's NDCG@5, in points; more than any where a row is missing."""
-    if (both["_merge"] != "both").any():
-        return float("inf")
+    """Between the means of a cell's NDCG@5, in points."""
     means = both.groupby(["data_set", "language", "budget"])[["ndcg@5", "ndcg@5_again"]].mean()
     return 100 * float((means["ndcg@5"] - means["ndcg@5_again"]).abs().max())
 

@@ -92,7 +92,7 @@ def method_facts(run: FinishedRun, text: str, track: Track | None, with_source: 
     """A method with its parameters and what it learned."""
     facts, codec = run.methods[text], codec_facts(run, text)
     declared = Track.diagnostic if facts["diagnostic"] else Track.quantised if codec else TRACKS[facts["output"]]
-    if track not in (None, declared) and (track is not Track.trained or declared is Track.diagnostic):
+    if track is not None and not declared.may_be_called(track):
         raise PruneBoardError(f"{text} is of the track {declared.value}, by its own declaration, and not {track}")
     title = facts["summary"].rstrip(".")[:150] or facts["name"]
     calibrated: dict[str, Any] = {}

@@ -86,6 +86,13 @@ class Track(StrEnum):
     trained = "trained"
     diagnostic = "diagnostic"
 
+    def may_be_called(self, said: Track) -> bool:
+        """Whether a method that is of this track by its own declaration may be submitted under `said`.
+
+        That a model was trained for it no declaration tells; that it sees the queries nothing takes back.
+        """
+        return said is self or (said is Track.trained and self is not Track.diagnostic)
+
 
 class Origin(Strict):
     """Who answers for the figures."""

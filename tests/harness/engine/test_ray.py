@@ -1,6 +1,5 @@
 """A Ray cluster of two nodes with a core each: the same bytes as processes, whoever dies, and bad luck has a name."""
 
-import hashlib
 import os
 import random
 import threading
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.api import encode, evaluate
+from harness.bench.cluster import NODE, written
 from harness.engine.engine import open_engine
 from pruners import PruneBoardError
 from tests.harness.evaluation.toy import BACKBONE, CRASHING, write_backbone, write_data_set
@@ -19,8 +19,6 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.slow
 
 METHODS = ["random", "sap", "docpruner", "kmeans"]
-TIMES = {"timings.json", "log.txt", "environment.json", "checksums.txt"}
-NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20, "include_dashboard": False}
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +56,7 @@ def measure(toy: dict, out: Path, **more) -> dict[str, str]:
     }
     found = evaluate([*METHODS, crashing], **asked, store=out / "stores", out=out / "run", **more)
     assert list(found.failures) == ["crashing"]
-    files = sorted(
-        path for path in out.rglob("*") if path.is_file() and path.name not in TIMES and path.suffix != ".lock"
-    )
-    return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return written(out)
 
 
 def test_encoding_and_evaluating_give_the_bytes_of_one_process_also_when_a_node_is_killed(

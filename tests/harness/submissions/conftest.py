@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,25 @@ def submitted(evaluation: Evaluation, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture
 def spoiled(submitted: Path, tmp_path: Path) -> Spoiled:
     return Spoiled(Path(shutil.copytree(submitted, tmp_path / "copy")))
+
+
+@pytest.fixture
+def reproduce(evaluation: Evaluation) -> Callable[..., tuple[int, str]]:
+    """`harness reproduce` on the toy retriever: exit status and what it said."""
+    from typer.testing import CliRunner
+
+    from harness.cli import app
+    from pruners.core.errors import PruneBoardError
+    from pruners.guests import sandbox
+
+    home, shut_in = evaluation.run.folder.parent, "auto" if sandbox.missing() else "on"
+
+    def run(root: Path, *arguments: str) -> tuple[int, str]:
+        places = ["--submissions", str(root), "--data", str(home), "--backbone", str(home / "toy_backbone.py")]
+        more = ["--workers", "1", "--store", str(home / "stores"), "--sandbox", shut_in]
+        result = CliRunner().invoke(app, ["reproduce", *arguments, *places, *more])
+        if isinstance(result.exception, PruneBoardError):
+            raise result.exception
+        return result.exit_code, " ".join(result.output.split())
+
+    return run

@@ -222,14 +222,18 @@ def copy_as(spoiled: Spoiled, source: str, change: Callable[[dict], None], metho
     return spoiled._forge(home / "copy.json")
 
 
-def test_a_copy_of_anothers_tables_is_no_reproduction(spoiled: Spoiled) -> None:
-    original = spoiled.path("sap").stem
+def as_reproduction(original: str) -> Callable[[dict], None]:
+    """Another team's claim to have measured it again."""
 
     def claim(content: dict) -> None:
         content.update(claim="reproduced", reproduces=original)
         content["origin"]["submitter"] = "another team"
 
-    path = copy_as(spoiled, "sap", claim)
+    return claim
+
+
+def test_a_copy_of_anothers_tables_is_no_reproduction(spoiled: Spoiled) -> None:
+    path = copy_as(spoiled, "sap", as_reproduction(spoiled.path("sap").stem))
     errors = [e for e in spoiled.errors() if e.file == path]
     assert any("its rows are those of" in e.what for e in errors), spoiled.errors()
     assert {e.status for e in validate(spoiled.root).entries} == {"recomputed"}

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from spoiling import Spoiled
-from test_forgeries import copy_as
-from test_reproduce import reproduce  # noqa: F401 (a fixture)
+from test_forgeries import as_reproduction, copy_as
 
 from harness import parquet
 from harness.evaluation.evaluate import Evaluation
@@ -69,7 +68,7 @@ def test_only_trained_may_be_said_of_a_method_that_declares_otherwise(evaluation
 )
 def test_a_method_that_is_not_what_it_says_is_not_verified(
     spoiled: Spoiled,
-    reproduce,  # noqa: F811
+    reproduce,
     change: Callable[[dict], None],
     says: str,
 ) -> None:
@@ -107,7 +106,7 @@ def test_score_retention_cannot_be_typed_in_by_leaving_pairs_out(spoiled: Spoile
 )
 def test_what_is_declared_of_a_cell_is_measured_again(
     spoiled: Spoiled,
-    reproduce,  # noqa: F811
+    reproduce,
     change: Callable[[dict], None],
     says: str,
 ) -> None:
@@ -119,7 +118,7 @@ def test_what_is_declared_of_a_cell_is_measured_again(
 
 def test_one_that_cannot_be_run_or_read_does_not_stop_the_others(
     spoiled: Spoiled,
-    reproduce,  # noqa: F811
+    reproduce,
 ) -> None:
     spoiled.only("sap", "random", "row_pool", "contrast")
     spoiled.json("sap", lambda s: s["method"].update(expression="sap((("), forge_id=True)
@@ -152,12 +151,7 @@ def test_bounds_of_a_mean_from_which_pairs_are_left_out() -> None:
 
 def test_a_copy_in_another_packing_is_a_copy(spoiled: Spoiled) -> None:
     original = spoiled.path("sap").stem
-
-    def claim(content: dict) -> None:
-        content.update(claim="reproduced", reproduces=original)
-        content["origin"]["submitter"] = "another team"
-
-    path = copy_as(spoiled, "sap", claim)
+    path = copy_as(spoiled, "sap", as_reproduction(original))
     table = per_query_path(path)
     packed = io.BytesIO()
     pq.write_table(pq.read_table(table).take(pa.array(range(table_rows(table)))[::-1]), packed, compression="snappy")

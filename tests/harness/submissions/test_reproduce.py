@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from spoiling import Spoiled, consistent
-from typer.testing import CliRunner
 
-from harness.cli import app
-from harness.evaluation.evaluate import Evaluation
 from harness.submissions.folder import read_submission
 from harness.submissions.schema import content_id
 from harness.submissions.validation import ChangeBy, validate
 from pruners.core.errors import PruneBoardError
-from pruners.guests import sandbox
-
-SHUT_IN = "auto" if sandbox.missing() else "on"
-
-
-@pytest.fixture
-def reproduce(evaluation: Evaluation) -> Callable[..., tuple[int, str]]:
-    """The command, on the toy retriever: exit status and what it said."""
-    home = evaluation.run.folder.parent
-
-    def run(root: Path, *arguments: str) -> tuple[int, str]:
-        places = ["--submissions", str(root), "--data", str(home), "--backbone", str(home / "toy_backbone.py")]
-        more = ["--workers", "1", "--store", str(home / "stores"), "--sandbox", SHUT_IN]
-        result = CliRunner().invoke(app, ["reproduce", *arguments, *places, *more])
-        if isinstance(result.exception, PruneBoardError):
-            raise result.exception
-        return result.exit_code, " ".join(result.output.split())
-
-    return run
 
 
 def statuses(root: Path) -> dict[str, str]:

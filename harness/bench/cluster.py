@@ -63,8 +63,9 @@ def measure(options: Sequence[str], kills: int, progress: Progress) -> list[dict
             means = {name: sum(row[name] for row in killed) / kills for name in ("encode", "evaluate", "seconds")}
             same = sum(row["files"] == expected for row in killed)
             rows.append({"what": "Ray, two nodes, one killed", "runs": kills, **means, "same": f"{same} of {kills}"})
+    one_node = rows[1]["seconds"]
     for row in rows:
-        row["ratio"] = round(row["seconds"] / rows[1]["seconds"], 2)
+        row["ratio"] = round(row["seconds"] / one_node, 2)
         row |= {name: round(row[name], 1) for name in ("encode", "evaluate", "seconds")}
     return rows
 

@@ -170,11 +170,13 @@ def read_kept(data: bytes, budgets: int) -> np.ndarray:
 
 
 def environment() -> dict[str, Any]:
-    """Where a run was made: nothing of it changes a number."""
+    """Where a run was made. Of it all only the processor changes a number: it rounds the last digit in its own way."""
+    import torch
+
     return {
         "python": sys.version.split()[0],
         "platform": f"{platform.system()}, {os.cpu_count()} cores",
-        "processor": platform.machine(),
+        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
         "libraries": library_versions(LIBRARIES),
         "code": _git_state(),
     }

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harness.submissions.folder import BENCHMARK, VERIFIED, find_submissions, read_model, read_submission
 from harness.submissions.problems import Notes, Problem, SubmissionError
 from harness.submissions.schema import BenchmarkFacts, Origin
-from harness.submissions.tables import per_query_path, scores_of
+from harness.submissions.tables import kept_path, per_query_path, scores_of
 from harness.submissions.validation import CheckedSubmission, validate
 from harness.submissions.verified import SignedReport, read_verified
 from leaderboard.groups import LOCAL
@@ -52,12 +52,13 @@ class Batch:
         if self.ready:
             return None
         digest = hashlib.sha256()
-        homes = sorted({path.parents[2] for path in self.files})
-        for path in [*self.files, *(file for home in homes for file in sorted(home.glob("*.*")))]:
+        around = {folder for path in self.files for folder in (path.parents[1], path.parents[2], path.parents[3])}
+        for path in [*self.files, *(file for folder in sorted(around) for file in sorted(folder.glob("*.*")))]:
             plain = path.is_file() and not path.is_symlink()  # a folder, or a link to anything, may bear the name too
             digest.update(f"{path}:".encode() + (path.read_bytes() if plain else b"no file"))
-            table = per_query_path(path)
-            digest.update(f"{table.stat().st_size if table.is_file() else -1};".encode())
+        for table in (table for path in self.files for table in (per_query_path(path), kept_path(path))):
+            facts = table.stat() if table.is_file() else None
+            digest.update(f"{facts and (facts.st_size, facts.st_mtime_ns)};".encode())
         return digest.hexdigest()
 
 

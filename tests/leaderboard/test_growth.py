@@ -99,6 +99,25 @@ def test_what_has_not_changed_is_not_built_again(folder: Path, tmp_path: Path, m
 
 
 @pytest.mark.slow
+def test_what_maintainers_sign_and_a_damaged_table_are_seen_by_the_next_build(folder: Path, tmp_path: Path) -> None:
+    def status() -> dict[str, str]:
+        site = build(gather(folder, []), tmp_path / "site").folder
+        rows = [row for part in site.glob("data/minidocs--nano*.json") for row in json.loads(part.read_text())]
+        return {row["method"]: row["status"] for row in rows}
+
+    assert status()["sap"] == "unpinned"
+    shutil.copy(FOLDER / "pins.json", folder)
+    assert status()["sap"] == "recomputed"
+    shutil.copy(FOLDER / "measured-again.json", folder)
+    assert status()["sap"] == "verified"
+    (table,) = (folder / "minidocs" / "nano" / "sap").glob("*.kept.parquet")
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.write_bytes(content)
+    assert "sap" not in status()
+
+
+@pytest.mark.slow
 def test_the_bench_makes_submissions_that_are_valid_ranked_and_on_the_board(tmp_path: Path) -> None:
     place = tmp_path / "submissions"
     write_submissions(place, 12, quiet, methods=4)

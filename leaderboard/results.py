@@ -92,9 +92,10 @@ def most_lost(
         unpruned = scores.per_query(s, FULL)
         change = scores.per_query(s, at) - unpruned
         count, worse, better = count + len(change), worse + int((change < 0).sum()), better + int((change > 0).sum())
+        pruned = [scores.per_query(s, b) if b in scores.budgets else None for b in budgets]
         for q in np.argsort(change, kind="stable")[:LOST]:
             if change[q] < 0:
-                left = tuple(float(scores.per_query(s, b)[q]) if b in scores.budgets else None for b in budgets)
+                left = tuple(None if values is None else float(values[q]) for values in pruned)
                 found.append((float(change[q]), LostQuery(queries[q], language, float(unpruned[q]), left)))
     found.sort(key=lambda pair: (pair[0], pair[1].query))
     return count, worse, better, tuple(query for _, query in found[:LOST])

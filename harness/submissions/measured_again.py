@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from harness.files import write_atomically
-from harness.submissions.folder import MEASURED_AGAIN, read_model, to_json
+from harness.submissions.folder import MEASURED_AGAIN, changing, read_model, to_json
 from harness.submissions.problems import Notes, SubmissionError
 from harness.submissions.schema import Environment, Hash, Slug, Strict, Submission, Word, content_text
 from harness.submissions.tables import kept_path, per_query_path
@@ -70,8 +70,9 @@ def still_holds(record: Verification, submission: Submission, path: Path) -> boo
 
 def write_measured_again(root: Path, found: dict[str, Verification]) -> None:
     """Add records, in place of earlier ones of the same ids."""
-    notes = Notes(root / MEASURED_AGAIN, [])
-    known = read_measured_again(root, notes)
-    if not notes.clean:
-        raise SubmissionError(root / MEASURED_AGAIN, [(p.field, p.what) for p in notes.found])
-    write_atomically(root / MEASURED_AGAIN, to_json(Verifications(dict(sorted({**known, **found}.items())))))
+    with changing(root):
+        notes = Notes(root / MEASURED_AGAIN, [])
+        known = read_measured_again(root, notes)
+        if not notes.clean:
+            raise SubmissionError(root / MEASURED_AGAIN, [(p.field, p.what) for p in notes.found])
+        write_atomically(root / MEASURED_AGAIN, to_json(Verifications(dict(sorted({**known, **found}.items())))))

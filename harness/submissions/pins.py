@@ -23,7 +23,7 @@ from pydantic import Field, RootModel
 from harness import parquet
 from harness.files import checksum, file_checksum, write_atomically
 from harness.metrics.results_table import WHOLE, ResultsTable
-from harness.submissions.folder import BENCHMARK_FILES, FULL, PINS, read_model, read_submission, to_json
+from harness.submissions.folder import BENCHMARK_FILES, FULL, PINS, changing, read_model, read_submission, to_json
 from harness.submissions.problems import Notes, SubmissionError, printable
 from harness.submissions.schema import Hash, MethodFacts, Slug, Strict, Submission, Track, Word, content_id, with_id
 from harness.submissions.tables import KEPT, PER_QUERY, kept_path, per_query_path
@@ -133,6 +133,11 @@ def with_full_model(
 
 def pin(root: Path, path: Path, by: str, day: date) -> list[str]:
     """Pin the benchmark of a submission, and its full model; what was done, in words. It must be without errors."""
+    with changing(root):
+        return _pin(root, path, by, day)
+
+
+def _pin(root: Path, path: Path, by: str, day: date) -> list[str]:
     submission, notes = read_submission(path), Notes(root / PINS, [])
     benchmark, backbone = submission.benchmark.name, submission.backbone.name
     pins, home, done = read_pins(root, notes), root / submission.benchmark.name, []

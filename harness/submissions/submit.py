@@ -23,6 +23,7 @@ from harness.submissions.folder import (
     REMOVED,
     Removal,
     Removals,
+    changing,
     own_folder,
     read_removals,
     read_submission,
@@ -321,9 +322,9 @@ def remove_earlier(submission: Submission, folder: Path, reason: str, day: date)
         if path.stem != submission.id and _is_by(read_submission(path), submission.origin.submitter)
     ]
     if earlier:
-        known = read_removals(folder)
         gone = {path.stem: Removal(removed=day, reason=reason) for path in earlier}
-        write_atomically(folder / REMOVED, to_json(Removals({**known, **gone})))
+        with changing(folder):
+            write_atomically(folder / REMOVED, to_json(Removals({**read_removals(folder), **gone})))
     for path in earlier:
         for ending in ENDINGS:
             path.with_suffix(ending).unlink(missing_ok=True)

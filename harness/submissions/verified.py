@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, RootModel
 
 from harness.files import write_atomically
-from harness.submissions.folder import VERIFIED, read_model, to_json
+from harness.submissions.folder import VERIFIED, changing, read_model, to_json
 from harness.submissions.problems import Notes, SubmissionError
 from harness.submissions.schema import Count, Percent, Strict, Text, Word
 from pruners.core.errors import PruneBoardError
@@ -109,13 +109,14 @@ def record(root: Path, path: Path, by: str, day: date) -> SignedReport:
     report: ReportFile = read_model(path, ReportFile)
     if report.failed or not report.passed:
         raise PruneBoardError(f"{path}: {report.backbone} did not pass ({', '.join(report.failed) or 'no check done'})")
-    notes = Notes(root / VERIFIED, [])
-    before = read_verified(root, notes)
-    if not notes.clean:
-        raise SubmissionError(notes.file, [(problem.field, problem.what) for problem in notes.found])
-    signed = SignedReport(**{name: getattr(report, name) for name in ReportFile.model_fields}, by=by, on=day)
-    others = [other for other in before if _same(other) != _same(signed)]
-    write_atomically(notes.file, to_json(SignedReports([*others, signed])))
+    with changing(root):
+        notes = Notes(root / VERIFIED, [])
+        before = read_verified(root, notes)
+        if not notes.clean:
+            raise SubmissionError(notes.file, [(problem.field, problem.what) for problem in notes.found])
+        signed = SignedReport(**{name: getattr(report, name) for name in ReportFile.model_fields}, by=by, on=day)
+        others = [other for other in before if _same(other) != _same(signed)]
+        write_atomically(notes.file, to_json(SignedReports([*others, signed])))
     return signed
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from spoiling import Spoiled, consistent
 
+from harness.submissions import measured_again
 from harness.submissions.folder import read_submission
+from harness.submissions.problems import Notes
 from harness.submissions.schema import content_id
 from harness.submissions.validation import ChangeBy, validate
 from pruners.core.errors import PruneBoardError
@@ -133,3 +137,16 @@ def test_little_that_differs_is_close_and_much_is_not(spoiled: Spoiled, reproduc
     status = "differs" if much else "close"
     assert (code, f"{status} {spoiled.path('sap').stem} sap" in said) == (int(much), True), said
     assert not (spoiled.root / "measured-again.json").exists()
+
+
+def test_two_maintainers_who_record_at_once_lose_nothing(spoiled: Spoiled, reproduce, monkeypatch) -> None:
+    """Each reads the file, adds to it and writes it: between reading and writing the other must wait."""
+    assert reproduce(spoiled.root, "--all", "--record", "--by", "the toy maintainers")[0] == 0
+    known = measured_again.read_measured_again(spoiled.root, Notes(spoiled.root, []))
+    (spoiled.root / "measured-again.json").unlink()
+    read = measured_again.read_measured_again
+    slow = lambda root, notes: (read(root, notes), time.sleep(0.05))[0]  # noqa: E731
+    monkeypatch.setattr(measured_again, "read_measured_again", slow)
+    with ThreadPoolExecutor(len(known)) as pool:
+        list(pool.map(lambda one: measured_again.write_measured_again(spoiled.root, dict([one])), known.items()))
+    assert read(spoiled.root, Notes(spoiled.root, [])) == known

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import socket
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 import xxhash
 
+from harness.cache import user_cache
 from pruners.core.errors import PruneBoardError
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -32,6 +34,30 @@ def file_checksum(path: Path) -> str:
         while chunk := file.read(1 << 22):
             digest.update(chunk)
     return f"xxh3-{digest.hexdigest()}"
+
+
+@contextmanager
+def alone_with(path: Path, wait: bool = True) -> Iterator[None]:
+    """While the block runs, no other process of this user is in such a block with this path.
+
+    The lock lies in the user's cache, so that nothing appears beside the path. Without `wait`, a taken one is an error.
+    """
+    from filelock import FileLock, Timeout  # reading needs it not
+
+    place = user_cache() / "locks" / hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    lock = FileLock(place, timeout=-1 if wait else 0)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise PruneBoardError(f"another process is writing {path}: wait for it, or choose another place") from None
+    except OSError as error:
+        reason = f"{error.strerror or error}; $XDG_CACHE_HOME may name another folder"
+        raise PruneBoardError(f"there can be no lock in {place.parent}: {reason}") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_atomically(path: Path, data: bytes, content: str = "", *, sync_folder: bool = True) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+from harness.files import alone_with
 from pruners.core.errors import PruneBoardError
 
 PARTS = ("corpus", "queries", "qrels")
@@ -47,21 +48,22 @@ _SCHEMAS = {
 @contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
     """A folder to fill that becomes `out` when the block ends well, and vanishes when it does not."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise PruneBoardError(f"{out} exists already; delete it or choose another --out")
     out = out.resolve()
-    unfinished = out.with_name(f".{out.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)  # left by a process that was killed
-    try:
-        unfinished.mkdir(parents=True)
-        yield unfinished
-        if out.exists():
-            out.rmdir()  # empty, seen above
-        unfinished.rename(out)
-    except OSError as error:
-        raise PruneBoardError(f"cannot write {out}: {error}") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    with alone_with(out, wait=False):
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise PruneBoardError(f"{out} exists already; delete it or choose another --out")
+        unfinished = out.with_name(f".{out.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)  # left by a process that was killed
+        try:
+            unfinished.mkdir(parents=True)
+            yield unfinished
+            if out.exists():
+                out.rmdir()  # empty, seen above
+            unfinished.rename(out)
+        except OSError as error:
+            raise PruneBoardError(f"cannot write {out}: {error}") from error
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
 class PageWriter:

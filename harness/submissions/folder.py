@@ -5,11 +5,9 @@ Everything that is read here comes from outside.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import Field, RootModel
 
-from harness.cache import user_cache
 from harness.submissions.problems import Notes, SubmissionError, printable
 from harness.submissions.schema import Slug, Strict, Submission, Text
 from pruners.core.errors import PruneBoardError
@@ -52,17 +49,6 @@ class Removal(Strict):
 
 class Removals(RootModel[dict[Slug, Removal]]):
     """Ids that were once on the board."""
-
-
-@contextmanager
-def changing(root: Path) -> Iterator[None]:
-    """While a file that all submissions share is read, added to and written, nobody else does so: nothing gets lost."""
-    from filelock import FileLock  # reading needs it not
-
-    place = user_cache() / "locks" / hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(place):
-        yield
 
 
 def in_checkout() -> bool:

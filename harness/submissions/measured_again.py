@@ -13,8 +13,8 @@ from typing import Annotated
 
 from pydantic import Field, RootModel
 
-from harness.files import write_atomically
-from harness.submissions.folder import MEASURED_AGAIN, changing, read_model, to_json
+from harness.files import alone_with, write_atomically
+from harness.submissions.folder import MEASURED_AGAIN, read_model, to_json
 from harness.submissions.problems import Notes, SubmissionError
 from harness.submissions.schema import Environment, Hash, Slug, Strict, Submission, Word, content_text
 from harness.submissions.tables import kept_path, per_query_path
@@ -70,7 +70,7 @@ def still_holds(record: Verification, submission: Submission, path: Path) -> boo
 
 def write_measured_again(root: Path, found: dict[str, Verification]) -> None:
     """Add records, in place of earlier ones of the same ids."""
-    with changing(root):
+    with alone_with(root):
         notes = Notes(root / MEASURED_AGAIN, [])
         known = read_measured_again(root, notes)
         if not notes.clean:

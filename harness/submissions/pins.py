@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from pydantic import Field, RootModel
 
 from harness import parquet
-from harness.files import checksum, file_checksum, write_atomically
+from harness.files import alone_with, checksum, file_checksum, write_atomically
 from harness.metrics.results_table import WHOLE, ResultsTable
-from harness.submissions.folder import BENCHMARK_FILES, FULL, PINS, changing, read_model, read_submission, to_json
+from harness.submissions.folder import BENCHMARK_FILES, FULL, PINS, read_model, read_submission, to_json
 from harness.submissions.problems import Notes, SubmissionError, printable
 from harness.submissions.schema import Hash, MethodFacts, Slug, Strict, Submission, Track, Word, content_id, with_id
 from harness.submissions.tables import KEPT, PER_QUERY, kept_path, per_query_path
@@ -133,7 +133,7 @@ def with_full_model(
 
 def pin(root: Path, path: Path, by: str, day: date) -> list[str]:
     """Pin the benchmark of a submission, and its full model; what was done, in words. It must be without errors."""
-    with changing(root):
+    with alone_with(root):
         return _pin(root, path, by, day)
 
 

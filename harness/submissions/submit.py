@@ -14,7 +14,7 @@ import pydantic
 
 from harness.evaluation.methods import FULL
 from harness.evaluation.results import Result
-from harness.files import checksum, write_atomically
+from harness.files import alone_with, checksum, write_atomically
 from harness.metrics.ranking import CUTOFFS
 from harness.submissions.benchmark import BenchmarkRecord, read_benchmark
 from harness.submissions.folder import (
@@ -23,7 +23,6 @@ from harness.submissions.folder import (
     REMOVED,
     Removal,
     Removals,
-    changing,
     own_folder,
     read_removals,
     read_submission,
@@ -323,7 +322,7 @@ def remove_earlier(submission: Submission, folder: Path, reason: str, day: date)
     ]
     if earlier:
         gone = {path.stem: Removal(removed=day, reason=reason) for path in earlier}
-        with changing(folder):
+        with alone_with(folder):
             write_atomically(folder / REMOVED, to_json(Removals({**read_removals(folder), **gone})))
     for path in earlier:
         for ending in ENDINGS:

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
-from harness.files import write_atomically
-from harness.submissions.folder import VERIFIED, changing, read_model, to_json
+from harness.files import alone_with, write_atomically
+from harness.submissions.folder import VERIFIED, read_model, to_json
 from harness.submissions.problems import Notes, SubmissionError
 from harness.submissions.schema import Count, Percent, Strict, Text, Word
 from pruners.core.errors import PruneBoardError
@@ -109,7 +109,7 @@ def record(root: Path, path: Path, by: str, day: date) -> SignedReport:
     report: ReportFile = read_model(path, ReportFile)
     if report.failed or not report.passed:
         raise PruneBoardError(f"{path}: {report.backbone} did not pass ({', '.join(report.failed) or 'no check done'})")
-    with changing(root):
+    with alone_with(root):
         notes = Notes(root / VERIFIED, [])
         before = read_verified(root, notes)
         if not notes.clean:

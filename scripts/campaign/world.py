@@ -252,7 +252,8 @@ def long_commands(world: World) -> list[LongCommand]:
         LongCommand(
             "reproduce --record",
             lambda p: [["reproduce", "--all", "--record", "--by", "me", "--workers", "1", "--data", str(world.folder),
-                        "--submissions", str(p / "submissions"), "--backbone", world.data[1], "--store", str(p / "stores")]],
+                        "--submissions", str(p / "submissions"), "--backbone", world.data[1],
+                        "--store", str(p / "stores")]],
             lambda p: p / "submissions",
             lambda p: (shutil.copytree(world.submissions, p / "submissions"), with_stores(p)),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from harness.benchmarks.data_set import read_folder
 from harness.cli import app
 from harness.importing.from_outline import OutlineSettings, import_outlines
+from harness.importing.writing import new_folder
 from pruners.core.errors import PruneBoardError
 from tests.harness.importing.tiny_pdf import write_pdf
 
@@ -183,3 +185,14 @@ def test_the_command_says_what_was_left_out(pdfs, tmp_path):
     assert "1 tables of contents were left out" in result.stderr
     result = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "json"), "--json"])
     assert json.loads(result.stdout)["queries"] == 4
+
+
+def test_two_imports_into_one_folder_do_not_mix(tmp_path: Path) -> None:
+    """The second would clear the hidden folder that the first is filling."""
+    with new_folder(tmp_path / "bench") as unfinished:
+        (unfinished / "README.md").write_text("the first")
+        with pytest.raises(PruneBoardError, match="another process is writing"), new_folder(tmp_path / "bench"):
+            pytest.fail("the second must not begin")
+    assert (tmp_path / "bench" / "README.md").read_text() == "the first"
+    with pytest.raises(PruneBoardError, match="exists already"), new_folder(tmp_path / "bench"):
+        pytest.fail("it is there")

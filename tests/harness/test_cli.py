@@ -85,6 +85,7 @@ def test_new_pruner_overwrites_nothing_and_takes_no_taken_name(tmp_path: Path) -
     assert harness("new-pruner", "../../x", cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_broken_pruner_fails_the_check_and_the_others_are_still_checked(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(
         'from pruners import scorer\n\n\n@scorer("broken")\ndef broken(page):\n    return page.vectors[1:, 0]\n'
@@ -95,6 +96,7 @@ def test_a_broken_pruner_fails_the_check_and_the_others_are_still_checked(tmp_pa
     assert "keeps the contract: eos" in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [

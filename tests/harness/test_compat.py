@@ -77,6 +77,7 @@ def first_uses(path: Path) -> tuple[int | None, int | None]:
     return compat, mended
 
 
+@pytest.mark.slow
 def test_every_file_that_uses_a_mended_library_imports_it_first() -> None:
     files = [p for top in ("harness", "pruners", "leaderboard", "tests") for p in (ROOT / top).rglob("*.py")]
     users = {str(path.relative_to(ROOT)): first_uses(path) for path in files}

@@ -136,6 +136,7 @@ def evaluated(folder, backbone, *more, benchmark="pages"):
     return json.loads(result.stdout)["rows"]
 
 
+@pytest.mark.slow
 def test_imported_vectors_are_evaluated_as_the_model_that_made_them_is(imported):
     rows = evaluated(imported, f"store={imported / 'mine'}")
     (store,) = (imported / "stores").glob("my-retriever--pages--*")

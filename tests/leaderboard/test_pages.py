@@ -129,6 +129,7 @@ def test_a_plot_has_every_figure_of_its_view_on_every_pair_of_axes() -> None:
                     assert drawn.size.top <= point.y <= drawn.size.height - drawn.size.bottom
 
 
+@pytest.mark.slow
 def test_the_front_is_labelled_and_nothing_covers_anything() -> None:
     """A hundred methods: those on the front have a colour and a label, and no two labels meet."""
     entries = [entry(*measured(f"m{i}", 0.5 + i / 210, i, queries=5), "recomputed") for i in range(100)]

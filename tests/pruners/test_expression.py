@@ -28,6 +28,7 @@ texts = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(texts)
 def test_a_pruner_written_and_read_is_the_same(text: str) -> None:
     pruner = parse(text)

@@ -110,6 +110,7 @@ def test_a_template_that_was_killed_is_started_again(tmp_path: Path) -> None:
     assert len(prune(found, PAGE, [0.5]).kept(0)) == 8
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_template_that_was_stopped_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped, other = _parent(_pid(forging(tmp_path, "pass"))), tmp_path / "other"

@@ -111,6 +111,7 @@ def test_kmeans_makes_k_groups_of_equal_vectors() -> None:
     assert torch.equal(vectors("kmeans", page, 0.5), torch.ones(6, 4) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 5, 40, 300])
 @pytest.mark.parametrize("rule", ["ward", "average"])
 def test_trees_equal_scipys_at_every_cut(rule: str, n: int) -> None:

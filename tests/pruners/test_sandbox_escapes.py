@@ -211,6 +211,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_sandboxed_method_has_no_terminal(tmp_path: Path) -> None:
     """What it prints is shown, but in plain characters; it can neither type nor open the terminal."""

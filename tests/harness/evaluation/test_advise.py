@@ -30,6 +30,7 @@ def rows_of(run: harness.Results, lows: dict[tuple[str, float], tuple[float, flo
     return harness.Results(run.folder, rows=rows)
 
 
+@pytest.mark.slow
 def test_a_mean_that_qualifies_is_not_advised(run: harness.Results) -> None:
     made = rows_of(run, {("sap", 0.1): (98.5, 97.5), ("kmeans", 0.5): (98.2, 98.0)})
     found = harness.advise(made, keep=98, pages=1e6)

@@ -282,6 +282,7 @@ def test_a_method_that_learns_what_no_file_can_hold_says_so(options, tmp_path: P
         found.method("secretive")
 
 
+@pytest.mark.slow
 def test_a_run_is_submitted_and_put_on_a_board(results: harness.Results, tmp_path: Path) -> None:
     done = results.submit("A. Person", methods=["mine", "sap"], out=tmp_path / "submissions")
     assert [made.method for made in done] == ["mine", "sap"]

@@ -286,7 +286,7 @@ def test_killed_at_random_moments_and_restarted_the_results_are_the_same(
 ) -> None:
     moments = random.Random(3)
     longest, kills = 2.0, 0
-    for _ in range(20):
+    for _ in range(8):
         process = start(toy, tmp_path / "run")
         begun = time.perf_counter()
         try:

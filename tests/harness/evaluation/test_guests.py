@@ -165,6 +165,7 @@ def ndcg(found: Evaluation, method: str) -> float:
     return next(row["ndcg@5"] for row in found.rows if row["method"] == method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), [("gold", GOLD), ("frames", FRAMES)])
 def test_a_method_that_looks_for_the_gold_queries_finds_none(world, monkeypatch, name: str, text: str) -> None:
     honest, peeking = world.file("honest", HONEST), world.file(name, text)
@@ -183,6 +184,7 @@ def test_a_method_that_opens_the_stores_queries_cannot(world, monkeypatch) -> No
     assert ndcg(now, "file") == ndcg(now, "honest") == ndcg(once, "honest")
 
 
+@pytest.mark.slow
 def test_a_method_that_patches_our_functions_changes_no_row(world, monkeypatch) -> None:
     honest, patching = world.file("honest", HONEST), world.file("patch", PATCH)
     alone = ndcg(world.evaluate(honest), "honest")
@@ -202,6 +204,7 @@ def ends(page):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
@@ -229,6 +232,7 @@ COPIED = {
 }
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_in_a_process_of_its_own(world) -> None:
     """Built-in methods copied to a file, under names of their own: scores, merged groups, windows, random draws."""
     texts, names = [], []

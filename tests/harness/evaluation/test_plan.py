@@ -82,6 +82,7 @@ def test_a_plan_knows_what_is_encoded(toy):
     assert "all pages are encoded" in run("--dry-run").stdout
 
 
+@pytest.mark.slow
 def test_the_estimate_of_a_store_is_near_what_it_takes(toy):
     """Of nano's pages, which are alike; the rest is a shard's header."""
     options = {"backbone": "nano", "benchmark": "minidocs-v2", "pruners": ["random"]}
@@ -149,6 +150,7 @@ def test_a_run_offline_says_all_that_is_missing_before_any_work(toy, no_hub, mon
     assert tree(toy) == before
 
 
+@pytest.mark.slow
 def test_a_long_run_begins_with_its_plan_and_a_full_disk_stops_it(toy, monkeypatch):
     monkeypatch.setattr(head, "LONG", PAGES)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(10, 9, 1))

@@ -36,6 +36,7 @@ def prompted(toy, tmp_path_factory: pytest.TempPathFactory) -> dict:
     return {"rows": rows, "store": stores["plain"], "native": folder / "native"}
 
 
+@pytest.mark.slow
 def test_prompt_vectors_take_part_in_every_maximum(prompted: dict) -> None:
     store, ranked = prompted["store"], []
     for q in range(len(store.query_ids)):

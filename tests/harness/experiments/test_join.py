@@ -62,6 +62,7 @@ def lines(out: Path, name: str) -> list[str]:
     return [line for line in (out / f"{name}.tex").read_text().splitlines() if line.endswith(r"\\") and "&" in line]
 
 
+@pytest.mark.slow
 def test_the_gaps_of_the_windows_table_are_the_papers(joint: Path) -> None:
     assert lines(joint, "windows")[1:] == [
         r"ColPali & 18 & 15 & 11--14 & 60--80\% & 15--17 & 0.0 & $-0.3$ \\",
@@ -117,6 +118,7 @@ def test_the_papers_r_stands_beside_ours_only_if_all_its_points_are_there(tmp_pa
     assert any("No comparison with the paper's r" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_methods_that_the_paper_lacks_do_not_move_the_r_that_is_compared(three: list[Path], tmp_path: Path) -> None:
     folders = [Path(shutil.copytree(folder, tmp_path / folder.name)) for folder in three]
     for folder in folders:
@@ -191,6 +193,7 @@ def test_every_file_is_there_says_its_origin_and_compiles(joint: Path, tmp_path:
     assert (joint / "joint.tex").read_text() == (tmp_path / "all.tex").read_text()
 
 
+@pytest.mark.slow
 def test_figures_can_be_read_and_name_their_backbones(three: list[Path]) -> None:
     everything = Joint(read_sources(three)[0])
     for item in ITEMS:
@@ -208,6 +211,7 @@ def test_a_figure_uses_a_papers_words(joint: Path) -> None:
         assert identifier not in text
 
 
+@pytest.mark.slow
 def test_an_earlier_join_is_neither_joined_nor_left_behind(two: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "joint"
     join(two, out)
@@ -221,6 +225,7 @@ def test_an_earlier_join_is_neither_joined_nor_left_behind(two: list[Path], tmp_
     assert any("is itself a join" in note for note in record(out, "main-table")["notes"])
 
 
+@pytest.mark.slow
 def test_the_command_joins_folders_and_nothing_else_takes_any(two: list[Path], tmp_path: Path) -> None:
     run = CliRunner().invoke
     names = [str(folder) for folder in two]

@@ -47,6 +47,7 @@ def pruned() -> tuple[list[Page], list[list[Subset | Merged]]]:
     return pages, [[prune(method, page, BUDGETS) for method in methods] for page in pages]
 
 
+@pytest.mark.slow
 def test_scores_equal_a_double_loop_in_float64_for_every_method(pruned) -> None:
     asked = queries(4)
     tiles = tile_queries(asked, tile_tokens=30)

@@ -133,6 +133,7 @@ def test_kept_rows_of_zeros_are_an_error_and_no_crash(spoiled: Spoiled) -> None:
     assert [e.submission.method.name for e in report.entries] == ["row_pool"]
 
 
+@pytest.mark.slow
 def test_a_small_table_that_unpacks_to_gigabytes_is_not_read(spoiled: Spoiled) -> None:
     """One row whose list repeats one number: a few kilobytes of runs, whose stated size is that of the runs."""
     spoiled.only("sap", "row_pool")

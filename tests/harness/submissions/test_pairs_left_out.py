@@ -58,6 +58,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "submitted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["eos", "random"])
 def test_the_submission_is_accepted_as_it_is(submitted: Path, method: str) -> None:
     report = validate(submitted)

@@ -209,6 +209,7 @@ def _varint(number: int) -> bytes:
     return found + bytes([number])
 
 
+@pytest.mark.slow
 def test_a_table_whose_footer_lies_about_its_size_is_not_unpacked(tmp_path: Path) -> None:
     """One long text, and a footer that says a hundred bytes; read by a process that has no memory to spare yet."""
     text = "a" * (64 * 2**20)

@@ -43,6 +43,7 @@ def averages() -> Iterator[tuple[tuple[str, str, str], dict]]:
         yield (BENCHMARKS[row["benchmark"]], ours[row["model"]], NAMES[row["method"]]), row
 
 
+@pytest.mark.slow
 def test_averages_of_imported_rows_are_the_papers_72_printed_ones(entries: list[CheckedSubmission]) -> None:
     found, seen = of_the_paper(entries), 0
     for key, row in averages():

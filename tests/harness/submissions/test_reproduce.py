@@ -24,6 +24,7 @@ def statuses(root: Path) -> dict[str, str]:
     return {entry.submission.method.name: entry.status for entry in validate(root).entries}
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_verified_and_a_later_change_undoes_it(spoiled: Spoiled, reproduce) -> None:
     """Built-in methods and one of a file, with a window, thresholds, trials: all of them by one command."""
     code, said = reproduce(spoiled.root, "--all", "--record", "--by", "the toy maintainers")

@@ -213,6 +213,7 @@ def published(monkeypatch, tmp_path):
     mteb_figures.mteb_table.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_published_figure(verified, checkpoints, published, tmp_path):
     """Prompt tokens are indexed too, as the stock retriever does: colpali-engine's own scores give the figure."""
     pages = str(write_benchmark(tmp_path / "pages"))

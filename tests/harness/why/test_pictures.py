@@ -35,6 +35,7 @@ def test_the_patches_of_a_merged_vector_share_a_colour_that_no_other_has() -> No
     assert [area.told for area in areas(canvas, kept) if area.told] == ["one vector of 2 patches"] * 2
 
 
+@pytest.mark.slow
 def test_an_explanation_of_twenty_queries_stays_below_its_bound(world: World) -> None:
     found = world.results().explain("sap", budget=0.1, store=world.stores).found
     draw = np.random.default_rng(0)

@@ -54,6 +54,7 @@ def test_methods_of_a_run_are_shown_as_they_were_measured(world: World) -> None:
     assert set(view.layers.signals) == {"indegree", "eos"}
 
 
+@pytest.mark.slow
 def test_the_same_page_is_the_same_bytes_as_png_and_svg_and_opens(world: World, tmp_path: Path) -> None:
     drawing = draw(world, query="q3", data_set="plain", layers=True, pruners=["sap", "kmeans", "hpc(codes=8)"])
     assert picture(drawing.view, "png") == drawing.picture("png")

@@ -135,7 +135,10 @@ def test_kept_rows_of_zeros_are_an_error_and_no_crash(spoiled: Spoiled) -> None:
 
 @pytest.mark.slow
 def test_a_small_table_that_unpacks_to_gigabytes_is_not_read(spoiled: Spoiled) -> None:
-    """One row whose list repeats one number: a few kilobytes of runs, whose stated size is that of the runs."""
+    """One row whose list repeats one number: a few kilobytes of runs, whose stated size is that of the runs.
+
+    Linux refuses the memory; where it cannot be limited, what was read is counted.
+    """
     spoiled.only("sap", "row_pool")
     count = 200_000_000
     lists = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), pa.array(np.ones(count, np.int32)))
@@ -148,7 +151,8 @@ def test_a_small_table_that_unpacks_to_gigabytes_is_not_read(spoiled: Spoiled) -
     spoiled.json("sap", lambda s: s.update(kept=checksum(data)), forge_id=True)
     said = within_limits(spoiled.root)
     errors = [p for p in said["problems"] if p["level"] == "error"]
-    assert any("values" in p["what"] and "at most" in p["what"] for p in errors), errors
+    limit = "unpacks to more than" if sys.platform == "linux" else "values in the column kept; at most"
+    assert any(limit in p["what"] for p in errors), errors
     assert said["statuses"].get("recomputed") == 1
 
 

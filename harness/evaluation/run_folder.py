@@ -170,7 +170,7 @@ def read_kept(data: bytes, budgets: int) -> np.ndarray:
 
 
 def environment() -> dict[str, Any]:
-    """Where a run was made. Of it all only the processor changes a number: it rounds the last digit in its own way."""
+    """Where a run was made: another processor, or another version of a library, may round a last digit otherwise."""
     import torch
 
     return {

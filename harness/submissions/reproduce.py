@@ -49,6 +49,7 @@ processor's rounding, and proves nothing. Between two kinds of processor 0.0063 
 SLACK = {**dict.fromkeys(("bytes_per_page", "realised", "vectors_per_page"), 1e-6), "pairs_left_out": 0.0}
 """What is counted of a cell, and how far it may be from what is counted here."""
 FIGURES = ("score_retention", "score_retention_micro")
+"""What is measured of a cell beside NDCG."""
 KEY = ["data_set", "language", "budget", "trial", "query"]
 RANKING = f"top_{TOP}"
 WHOLE = 1.0
@@ -167,8 +168,9 @@ def _compared(one: Rerun, config: Config, found: Evaluation, run: FinishedRun, s
     measuring = _Scores(config, found, method)
     theirs, ours = rows.to_pandas(), again.to_pandas()
     ties, difference = _rankings(theirs, ours, measuring)
-    difference = difference or _kept(one.path, path) or _cells(stated, made, RATIO)
-    little = _differs_little(_joined(theirs, ours)) and not (_kept(one.path, path) or _cells(stated, made, CLOSE))
+    kept = _kept(one.path, path)
+    difference = difference or kept or _cells(stated, made, RATIO)
+    little = not kept and not _cells(stated, made, CLOSE) and _differs_little(_joined(theirs, ours))
     facts = stated.benchmark.name, stated.backbone.name, len(rows), ties, difference, environment_facts(run)
     return Reproduction(stated.id, stated.method.name, *facts, one.path, close=bool(difference) and little)
 

@@ -151,3 +151,18 @@ def test_two_maintainers_who_record_at_once_lose_nothing(spoiled: Spoiled, repro
     with ThreadPoolExecutor(len(known)) as pool:
         list(pool.map(lambda one: measured_again.write_measured_again(spoiled.root, dict([one])), known.items()))
     assert read(spoiled.root, Notes(spoiled.root, [])) == known
+
+
+@pytest.mark.parametrize(("less", "status"), [(0.005, "close"), (0.05, "differs")])
+def test_a_cells_score_retention_may_be_a_little_off_and_no_more(spoiled, reproduce, less: float, status: str) -> None:
+    """Every ranking comes out; only what is said of a cell does not."""
+
+    def cells(content: dict) -> None:
+        for cell in content["cells"]:
+            if cell["budget"] == 0.1:
+                cell["score_retention"] -= less
+
+    spoiled.only("sap")
+    spoiled.json("sap", cells, forge_id=True)
+    code, said = reproduce(spoiled.root, "--all")
+    assert (code, f"{status} {spoiled.path('sap').stem} sap" in said) == (int(status == "differs"), True), said

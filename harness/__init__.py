@@ -1,6 +1,6 @@
 """The harness: benchmarks, backbones, stores, scoring, metrics, evaluation, and the command line over them.
 
-`harness.evaluate`, `harness.load_run` and the rest of the Python interface live in `api.py`, loaded on first use.
+`harness.evaluate`, `harness.load_run` and the rest of the Python interface live in `api/`, loaded on first use.
 They are not imported here by name: what this file imports would count as code of every backbone, and each edit of the
 interface would have all pages encoded again. Type checkers read `__init__.pyi`.
 """

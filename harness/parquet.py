@@ -42,8 +42,11 @@ class TableError(PruneBoardError):
     """A parquet file is not what it should be."""
 
 
-def pack(columns: Mapping[str, Any], form: Form) -> bytes:
-    """A parquet file's bytes. Texts become dictionary codes; numbers that hardly repeat are split by byte first."""
+def pack(columns: Mapping[str, Any], form: Form, rows_together: int | None = None) -> bytes:
+    """A parquet file's bytes. Texts become dictionary codes; numbers that hardly repeat are split by byte first.
+
+    `rows_together` bounds what is packed at once, for rows that are long.
+    """
     table = pa.table({name: pa.array(columns[name], KINDS[kind]) for name, kind in form.items()})
     split = {_leaf(name, kind): "BYTE_STREAM_SPLIT" for name, kind in form.items() if kind == "float32"}
     packed = io.BytesIO()
@@ -56,6 +59,8 @@ def pack(columns: Mapping[str, Any], form: Form) -> bytes:
         column_encoding=split or None,
         write_statistics=False,
         store_schema=False,
+        row_group_size=rows_together,
+        memory_pool=pa.system_memory_pool(),  # Arrow's own keeps what it had, and a long table has much
     )
     return packed.getvalue()
 

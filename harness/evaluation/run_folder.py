@@ -43,6 +43,8 @@ LIBRARIES = (
 
 
 KEPT = ".kept.parquet"
+PACKED = 2**20
+"""Counts of kept vectors that are packed at once: packing takes about thirty bytes for each."""
 KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
 
 
@@ -154,13 +156,15 @@ def _name(data_set: str, slug: str, ending: str) -> str:
 
 def kept_table(budgets: Sequence[float], kept: np.ndarray) -> bytes:
     """`kept [trials, budgets, pages]` as a table with a row for each budget and trial."""
-    trials = len(kept)
+    trials, pages = len(kept), kept.shape[-1]
+    rows = np.ascontiguousarray(kept.transpose(1, 0, 2), np.int32).reshape(trials * len(budgets), pages)
+    ends = pa.array(np.arange(len(rows) + 1) * pages, pa.int32())
     columns = {
         "budget": [budget for budget in budgets for _ in range(trials)],
         "trial": list(range(trials)) * len(budgets),
-        "kept": list(kept.transpose(1, 0, 2).reshape(trials * len(budgets), -1)),
+        "kept": pa.ListArray.from_arrays(ends, rows.ravel()),  # as it lies in memory: a million pages are not copied
     }
-    return parquet.pack(columns, KEPT_FORM)
+    return parquet.pack(columns, KEPT_FORM, rows_together=max(1, PACKED // max(1, pages)))
 
 
 def read_kept(data: bytes, budgets: int) -> np.ndarray:

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from harness import parquet
 from harness.benchmarks.data_set import DataSet
+from harness.evaluation import run_folder
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.results import DataSetEvaluator, Result
-from harness.evaluation.run_folder import RunFolder
+from harness.evaluation.run_folder import KEPT_FORM, RunFolder, kept_table, read_kept
 from harness.evaluation.scores import PageScores
 from harness.evaluation.summary import summarise
 from harness.evaluation.tally import PageFacts, Tally
@@ -198,3 +201,28 @@ def test_facts_of_pages_become_those_of_methods() -> None:
         assert (found.cells(method(text)) - 1).tolist() == cells
     assert found.vectors.of(np.arange(6)).tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
     assert found.bits.tolist() == [32 * (30 * cell + 3) for cell in range(6)]
+
+
+def plainly(budgets: Sequence[float], kept: np.ndarray) -> bytes:
+    """A table of what was kept, made of Python's lists."""
+    rows = [(budget, trial, kept[trial, b].tolist()) for b, budget in enumerate(budgets) for trial in range(len(kept))]
+    return parquet.pack(dict(zip(KEPT_FORM, zip(*rows, strict=True), strict=True)), KEPT_FORM)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 1000), (10, 2, 7), (2, 1, 0)])
+def test_what_was_kept_is_written_as_a_plain_table(shape: tuple[int, int, int]) -> None:
+    kept = np.random.default_rng(0).integers(0, 800, shape)
+    budgets = [0.05, 0.1, 0.2][: shape[1]]
+    assert kept_table(budgets, kept) == plainly(budgets, kept)
+
+
+def test_what_was_kept_of_many_pages_is_packed_in_pieces_and_read_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder, "PACKED", 250)
+    kept = np.random.default_rng(0).integers(0, 800, (3, 2, 100))
+    path = tmp_path / "kept.parquet"
+    path.write_bytes(kept_table([0.1, 0.2], kept))
+    assert pq.read_metadata(path).num_row_groups == 3  # of six rows, two of 100 pages at once
+    assert (read_kept(path.read_bytes(), 2) == kept).all()
+    assert parquet.read(path, KEPT_FORM)["kept"].to_pylist() == kept.transpose(1, 0, 2).reshape(6, 100).tolist()

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from harness.console import people, print_rows
+from harness.instructions import compute_with
+from pruners.core.errors import PruneBoardError
+
+if TYPE_CHECKING:
+    from harness.submissions.reproduce import Reproduction
+
+AVX2 = "Rows that are close may have been measured on another kind of processor: try --instructions avx2"
 
 
 def reproduce(
@@ -39,6 +46,9 @@ def reproduce(
     readable: Annotated[
         list[Path] | None, typer.Option(help="A file or folder that a method in the sandbox may read; repeatable.")
     ] = None,
+    instructions: Annotated[
+        str | None, typer.Option(help="avx2: round like processors that have no AVX-512. Default: what there is.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Measure submissions again from scratch, and compare them ranking by ranking: verified, or the first difference.
@@ -47,11 +57,12 @@ def reproduce(
     not built in runs from the source that its submission carries, in a sandbox. Exit status 1 if any did not come out
     the same; of --all those that cannot be run here, or come close but for rounding, are listed.
     """
+    if instructions is not None:  # before any library is loaded
+        compute_with(instructions)
     import harness
     from harness.progress import bar
     from harness.submissions.folder import own_folder
     from harness.submissions.measured_again import write_measured_again
-    from pruners.core.errors import PruneBoardError
 
     if bool(ids) == everything:
         raise PruneBoardError("name submissions by their ids, or --all of them")
@@ -95,5 +106,12 @@ def reproduce(
     ]
     shown = {name: name for name in ("status", "id", "method", "backbone", "benchmark", "rankings", "near ties")}
     print_rows(rows, shown, title="measured again", as_json=as_json)
+    if instructions is None and any(one.status == "close" and _wider(one) for one in found):
+        people.print(AVX2, soft_wrap=True)
     if any(one.status == "differs" or (ids and not one.verified) for one in found):
         raise typer.Exit(1)
+
+
+def _wider(one: Reproduction) -> bool:
+    """Whether it was measured here with AVX-512."""
+    return one.environment is not None and "AVX512" in one.environment.platform

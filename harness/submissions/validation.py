@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from harness.files import file_checksum
 from harness.metrics.results_table import ResultsTable
@@ -160,7 +161,7 @@ def validate(
     checking.measured_again = read_measured_again(root, checking.about(root / MEASURED_AGAIN))
     wanted = find_submissions(root) if files is None else list(files)
     looked_at = wanted if files is None else dict.fromkeys([*_context(files), *files])
-    _check_each(checking, (_read(checking, path) for path in looked_at))
+    _check_each(checking, list(looked_at))
     _check_together(checking)
     if files is None:
         check_tree(root, checking.about)
@@ -199,9 +200,50 @@ def _context(files: Sequence[Path]) -> list[Path]:
     return [path for home in sorted(homes) for path in sorted(home.glob("*/*.json"))]
 
 
-def _read(checking: _Checking, path: Path) -> _Read | None:
+def _check_each(checking: _Checking, paths: Sequence[Path]) -> None:
+    """Every submission by itself, spread over the cores; their order stays. One that waits takes no memory."""
+    _read_shared(checking, paths)
+    notes_of = {path: checking.about(path) for path in paths}
+    known: dict[Hashable, Any] = {}
+    with spread(lambda path: _check_alone(checking, path), paths, os.cpu_count() or 1) as results:
+        for path, (problems, entry) in zip(paths, results, strict=True):
+            notes_of[path].found[:] = problems  # a worker has notes of its own
+            if entry is not None:
+                checking.entries.append(_sharing(entry, known))
+
+
+def _read_shared(checking: _Checking, paths: Sequence[Path]) -> None:
+    """Benchmarks and full models, read before the work is spread: each worker would read them again."""
+    homes = {path.parents[1]: path for path in reversed(paths) if unsafe(path, checking.root) is None}
+    for home in sorted(home for home in homes if home.parent.parent.resolve() == checking.root.resolve()):
+        if (record := _record(checking, home.parent.name)) is not None:
+            _full_model(checking, record, home.parent.name, home.name)
+
+
+def _sharing(entry: CheckedSubmission, known: dict[Hashable, Any]) -> CheckedSubmission:
+    """What many submissions have in common held once, not by every one that another process checked: the names of a
+    benchmark's queries, and what is said of it.
+    """
+    facts = entry.submission.benchmark
+    same = known.setdefault(("benchmark", facts.model_dump_json()), facts)
+    entry = replace(entry, submission=entry.submission.model_copy(update={"benchmark": same}))
+    if entry.scores is None:
+        return entry
+    queries = {cell: known.setdefault(names, names) for cell, names in entry.scores.queries.items()}
+    return replace(entry, scores=ResultsTable(queries, entry.scores.measures))
+
+
+def _check_alone(checking: _Checking, path: Path) -> tuple[list[Problem], CheckedSubmission | None]:
+    notes = Notes(path, [])
+    try:
+        one = _read(checking, path, notes)
+        return (notes.found, None) if one is None else _check_one(one)
+    except Exception as error:  # whatever it is, it is this submission's, and the others are checked
+        return [*notes.found, crash(path, error)], None
+
+
+def _read(checking: _Checking, path: Path, notes: Notes) -> _Read | None:
     """A submission and its benchmark; None if it is no submission."""
-    notes = checking.about(path)
     if (reason := unsafe(path, checking.root)) is not None:
         notes.error("path", reason, "put the file itself there")
         return None
@@ -217,32 +259,6 @@ def _read(checking: _Checking, path: Path) -> _Read | None:
     if submission.claim != "reported" and record is not None:
         full = _full_model(checking, record, benchmark, backbone)
     return _Read(path, inside, submission, record, full, notes)
-
-
-def _check_each(checking: _Checking, found: Iterable[_Read | None]) -> None:
-    """Every submission by itself, spread over the cores; their order stays. What is checked is not held twice."""
-    waiting = {i: one for i, one in enumerate(found) if one is not None}
-    names: dict[tuple[str, ...], tuple[str, ...]] = {}
-    with spread(lambda i: _check_alone(waiting[i]), list(waiting), os.cpu_count() or 1) as results:
-        for i, (problems, entry) in zip(list(waiting), results, strict=True):
-            waiting.pop(i).notes.found[:] = problems  # a worker has notes of its own
-            if entry is not None:
-                checking.entries.append(_sharing_names(entry, names))
-
-
-def _sharing_names(entry: CheckedSubmission, known: dict[tuple[str, ...], tuple[str, ...]]) -> CheckedSubmission:
-    """The names of a benchmark's queries held once, not by every submission that another process checked."""
-    if entry.scores is None:
-        return entry
-    queries = {cell: known.setdefault(names, names) for cell, names in entry.scores.queries.items()}
-    return replace(entry, scores=ResultsTable(queries, entry.scores.measures))
-
-
-def _check_alone(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:
-    try:
-        return _check_one(one)
-    except Exception as error:  # whatever it is, it is this submission's, and the others are checked
-        return [*one.notes.found, crash(one.path, error)], None
 
 
 def _check_one(one: _Read) -> tuple[list[Problem], CheckedSubmission | None]:

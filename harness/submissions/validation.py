@@ -214,8 +214,9 @@ def _check_each(checking: _Checking, paths: Sequence[Path]) -> None:
 
 def _read_shared(checking: _Checking, paths: Sequence[Path]) -> None:
     """Benchmarks and full models, read before the work is spread: each worker would read them again."""
-    homes = {path.parents[1]: path for path in reversed(paths) if unsafe(path, checking.root) is None}
-    for home in sorted(home for home in homes if home.parent.parent.resolve() == checking.root.resolve()):
+    root = checking.root.resolve()
+    homes = {path.parents[1] for path in paths if unsafe(path, checking.root) is None}
+    for home in sorted(home for home in homes if home.parents[1].resolve() == root):
         if (record := _record(checking, home.parent.name)) is not None:
             _full_model(checking, record, home.parent.name, home.name)
 

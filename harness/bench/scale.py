@@ -130,11 +130,14 @@ def _evaluate(pages: int, queries: int, tokens: int, workers: int) -> dict[str, 
     as_store: Any = store
     start, before = time.perf_counter(), _cpu()
     evaluator = DataSetEvaluator.of(data_set, store.query_ids)
-    tiles = load_queries(as_store, range(queries))
-    job = Job(as_store, tuple(methods), BUDGETS, 42, tiles, gold_queries(evaluator.evaluate))
+
+    def job() -> Job:
+        tiles = load_queries(as_store, range(queries))
+        return Job(as_store, tuple(methods), BUDGETS, 42, tiles, gold_queries(evaluator.evaluate))
+
     with tempfile.TemporaryDirectory() as folder:
         run = RunFolder(Path(folder))
-        found = tally(job, evaluator.evaluate, workers, lambda pages: None)
+        found = tally(job(), evaluator.evaluate, workers, lambda pages: None)
         run.write_result("full", evaluator.full(found, DIM), {})
         for method in methods:
             run.write_result(method.slug, evaluator.method(method, found, DIM), {})

@@ -26,10 +26,24 @@ from pruners.core.errors import PruneBoardError
 class _Plan:
     """What is missing of one data set."""
 
-    job: Job
+    config: Config
+    store: Store
+    methods: tuple[Method, ...]
     evaluator: DataSetEvaluator
     lost: dict[str, str]
     """Methods that cannot be evaluated on it, with the reason."""
+
+    def job(self) -> Job:
+        """With all queries in memory: for as long as pages are scored, and no longer."""
+        return Job(
+            self.store,
+            self.methods,
+            self.config.budgets,
+            self.config.seed,
+            load_queries(self.store, range(len(self.store.query_ids)), self.config.device),
+            gold_queries(self.evaluator.evaluate),
+            self.config.profile,
+        )
 
 
 def evaluate_data_sets(
@@ -70,16 +84,7 @@ def _plan(
     if left_out := len(store.query_ids) - len(evaluator.evaluate.query_ids):
         run.log(f"{data_set.name}: {left_out} queries have no relevant page and are left out")
     missing, lost = at_realised_ratio(missing, methods, store, config.seed, data_set.name, progress)
-    job = Job(
-        store,
-        tuple(missing),
-        config.budgets,
-        config.seed,
-        load_queries(store, range(len(store.query_ids)), config.device),
-        gold_queries(evaluator.evaluate),
-        config.profile,
-    )
-    return _Plan(job, evaluator, lost)
+    return _Plan(config, store, tuple(missing), evaluator, lost)
 
 
 def _evaluate(
@@ -91,18 +96,18 @@ def _evaluate(
     engine: WorkEngine,
 ) -> dict[str, str]:
     """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
-    job, name, start = plan.job, plan.evaluator.data_set.name, time.perf_counter()
-    with progress(f"{name}: prune, score", total=len(job.store), done=0) as advance:
-        found = tally(job, plan.evaluator.evaluate, workers, advance, engine)
-    data = read_from(plan.evaluator.data_set, job.store)
-    run.write_result(FULL, plan.evaluator.full(found, job.store.dim), measuring() | data)
+    store, name, start = plan.store, plan.evaluator.data_set.name, time.perf_counter()
+    with progress(f"{name}: prune, score", total=len(store), done=0) as advance:
+        found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine)
+    data = read_from(plan.evaluator.data_set, store)
+    run.write_result(FULL, plan.evaluator.full(found, store.dim), measuring() | data)
 
-    scored = [method for method in job.methods if method.text not in found.failures]
+    scored = [method for method in plan.methods if method.text not in found.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
-            result = plan.evaluator.method(method, found, job.store.dim)
-            run.write_result(method.slug, result, {**made_by[method.text], **data})
+            made = {**made_by[method.text], **data}
+            run.write_result(method.slug, plan.evaluator.method(method, found, store.dim), made)
             advance(1)
     run.add_timings(name, found.milliseconds)
-    run.log(f"{name}: {len(job.methods)} methods on {len(job.store)} pages in {time.perf_counter() - start:.1f} s")
+    run.log(f"{name}: {len(plan.methods)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
     return {**found.failures, **plan.lost}

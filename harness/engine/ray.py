@@ -187,12 +187,12 @@ class RayEngine:
             self._made = sent
         todo, deaths = collections.deque(items), 0
         doing: dict[ray.ObjectRef, tuple[Any, T | None]] = {}  # None: it is being made
-        for station in self._stations[: len(items)]:
-            first = todo.popleft()
-            doing[station.work.remote(first)] = station, first
         for _ in range(min(self.hands(device), len(items)) - len(self._stations)):
             self._begin(doing, device)
-        while todo or any(item is not None for _, item in doing.values()):
+        while True:
+            self._hand_out(todo, doing)
+            if not todo and all(item is None for _, item in doing.values()):
+                break
             done = _finished(list(doing))
             station, item = doing.pop(done)
             try:
@@ -208,14 +208,18 @@ class RayEngine:
                     todo.appendleft(item)
                 self._begin(doing, device)
                 continue
-            if todo:
-                following = todo.popleft()
-                doing[station.work.remote(following)] = station, following
             if item is not None:
                 yield found
         for station, _ in doing.values():  # one that was never made, for want of room
             self._stations.remove(station)
             ray.kill(station)
+
+    def _hand_out(self, todo: collections.deque[T], doing: dict[ray.ObjectRef, tuple[Any, T | None]]) -> None:
+        """To every station that has nothing to do: also what a dead one left when the others were done already."""
+        busy = [station for station, _ in doing.values()]
+        for station in [each for each in self._stations if each not in busy][: len(todo)]:
+            item = todo.popleft()
+            doing[station.work.remote(item)] = station, item
 
     def _begin(self, doing: dict[ray.ObjectRef, tuple[Any, Any]], device: str | None) -> None:
         kind: Any = ray.remote(num_cpus=1, num_gpus=self.share(device))(_Station)

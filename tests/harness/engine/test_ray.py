@@ -74,6 +74,39 @@ def test_encoding_and_evaluating_give_the_bytes_of_one_process_also_when_a_node_
     assert measure(toy, tmp_path / "killed", **on(cluster)) == expected
     killer.join()
     cluster.second = cluster.add_node(**NODE)
+    cluster.wait_for_nodes(120)  # the killed one is known to be gone
+
+
+@pytest.mark.timeout(120)
+def test_what_a_dead_worker_left_is_done_by_one_that_had_finished(cluster, tmp_path: Path, monkeypatch) -> None:
+    """The dead one's node is gone with it: nobody can be put in its place."""
+    died, finished = tmp_path / "died", tmp_path / "finished"
+
+    def make():
+        def work(item: str) -> str:
+            if item == "dies" and not died.exists():
+                died.touch()
+                while not finished.exists():
+                    time.sleep(0.1)
+                time.sleep(2)  # until that result was taken
+                os._exit(1)
+            finished.touch()
+            return item
+
+        return work
+
+    with open_engine("ray", ray_address=cluster.address) as (engine, _):
+        begin, begun = engine._begin, []
+
+        def begin_two(doing, device) -> None:
+            begun.append(device)
+            if len(begun) > 2:
+                monkeypatch.setattr(engine, "share", lambda device: 9.0)  # GPUs, of which there are none
+            begin(doing, device)
+
+        monkeypatch.setattr(engine, "_begin", begin_two)
+        assert list(engine.stations(make, ["dies", "finishes"], "cpu")) == ["finishes", "dies"]
+        assert len(begun) == 3
 
 
 def test_results_come_in_order_or_as_they_come_and_errors_name_the_node(cluster) -> None:
@@ -130,10 +163,9 @@ def test_bad_luck_of_a_worker_is_named_and_the_same_command_goes_on(
     asked = {"backbone": str(file), "benchmark": toy["benchmark"], "store": tmp_path / "stores"}
     with pytest.raises(PruneBoardError, match=said):
         encode(**asked, **on(cluster))
-    (folder,) = (tmp_path / "stores").iterdir()
-    assert not [path for path in folder.iterdir() if path.suffix == ".tmp"], "nothing half"
     flag.unlink()
     (store,) = encode(**asked).values()  # by any engine
+    assert not list(store.folder.glob(".*.tmp")), "what another worker was writing when all were stopped"
     (alone,) = encode(**{**asked, "store": tmp_path / "alone"}).values()
     for path in sorted(alone.folder.iterdir()):
         assert path.read_bytes() == (store.folder / path.name).read_bytes(), path.name

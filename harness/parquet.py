@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,26 +42,28 @@ class TableError(PruneBoardError):
     """A parquet file is not what it should be."""
 
 
-def pack(columns: Mapping[str, Any], form: Form, rows_together: int | None = None) -> bytes:
-    """A parquet file's bytes. Texts become dictionary codes; numbers that hardly repeat are split by byte first.
+def pack(columns: Mapping[str, Any], form: Form) -> bytes:
+    """A parquet file's bytes. Texts become dictionary codes; numbers that hardly repeat are split by byte first."""
+    return pack_groups([columns], form)
 
-    `rows_together` bounds what is packed at once, for rows that are long.
-    """
-    table = pa.table({name: pa.array(columns[name], KINDS[kind]) for name, kind in form.items()})
+
+def pack_groups(groups: Iterable[Mapping[str, Any]], form: Form) -> bytes:
+    """A table of which only some rows are in memory at once: each group is packed before the next is asked for."""
     split = {_leaf(name, kind): "BYTE_STREAM_SPLIT" for name, kind in form.items() if kind == "float32"}
     packed = io.BytesIO()
-    pq.write_table(
-        table,
+    with pq.ParquetWriter(
         packed,
+        pa.schema([(name, KINDS[kind]) for name, kind in form.items()]),
         compression="zstd",
         compression_level=15,
         use_dictionary=[_leaf(name, kind) for name, kind in form.items() if kind != "float32"],
         column_encoding=split or None,
         write_statistics=False,
         store_schema=False,
-        row_group_size=rows_together,
         memory_pool=pa.system_memory_pool(),  # Arrow's own keeps what it had, and a long table has much
-    )
+    ) as writer:
+        for columns in groups:
+            writer.write_table(pa.table({name: pa.array(columns[name], KINDS[kind]) for name, kind in form.items()}))
     return packed.getvalue()
 
 

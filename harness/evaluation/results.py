@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation.index_size import bytes_per_page, vector_bits
+from harness.evaluation.kept_counts import KeptRows
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.tally import Tally
 from harness.metrics.ranking import TOP, Evaluator
@@ -30,7 +31,7 @@ class Result:
     method: str
     summary: list[dict]
     rows: pa.Table
-    kept: np.ndarray
+    kept: np.ndarray | KeptRows
     """Vectors kept of each page, in the corpus's order: `[trials, budgets, pages]`."""
     made_by: Mapping[str, str] = field(default_factory=dict)
     """Of a result that was read: what made it (see `made_by.py`)."""
@@ -53,17 +54,16 @@ class DataSetEvaluator:
         return cls(data_set, Evaluator(data_set.qrels, query_ids, data_set.page_ids))
 
     def full(self, tally: Tally, dim: int) -> Result:
-        stored = tally.full_vectors[None, None]
-        size = vector_bits(stored.sum(-1) + tally.prompt_vectors, dim)
-        return self._result(FULL, (1.0,), tally, tally.cells(None), stored, size, 0, "fixed")
+        cells = tally.cells(None)
+        size = vector_bits(tally.vectors[cells] + tally.prompt_vectors, dim)
+        return self._result(FULL, (1.0,), tally, cells, size, 0, "fixed")
 
     def method(self, method: Method, tally: Tally, dim: int) -> Result:
         at, cells = method.budgets(tally.budgets), tally.cells(method)
-        stored = tally.vectors.of(cells - 1)
         if method.own_threshold:  # its budget is what it kept
-            at = (float(stored.sum(-1).mean()) / float(tally.full_vectors.sum()),)
+            at = (float(tally.vectors[cells].mean()) / float(tally.vectors[0]),)
         shared, kind = method.shared_bytes(dim), method.pruner.budget_kind
-        return self._result(method.text, at, tally, cells, stored, tally.bits[cells - 1], shared, kind)
+        return self._result(method.text, at, tally, cells, tally.bits[cells - 1], shared, kind)
 
     def _result(
         self,
@@ -71,12 +71,11 @@ class DataSetEvaluator:
         budgets: tuple[float, ...],
         tally: Tally,
         cells: np.ndarray,
-        vectors: np.ndarray,
         bits: np.ndarray,
         shared_bytes: int,
         kind: str,
     ) -> Result:
-        """Of `cells [trials, budgets]`, what their pages keep and how large their index is."""
+        """Of `cells [trials, budgets]`, whose indexes have so many `bits`."""
         flat = self.evaluate.measure(tally.ranks(cells.ravel()))
         measures = {measure: values.reshape(*cells.shape, -1) for measure, values in flat.items()}
         gold, judged = self.evaluate.gold, self.evaluate.judged
@@ -87,8 +86,8 @@ class DataSetEvaluator:
         pages = len(self.data_set.page_ids)
         summary = []
         for b, budget in enumerate(budgets):
-            kept_vectors = float(vectors[:, b].sum(-1).mean())
-            realised = kept_vectors / float(tally.full_vectors.sum())
+            kept_vectors = float(tally.vectors[cells[:, b]].mean())
+            realised = kept_vectors / float(tally.vectors[0])
             summary.append(
                 {
                     "budget": budget,
@@ -105,7 +104,7 @@ class DataSetEvaluator:
             )
         measures["score_retention"] = share.per_query[..., self.evaluate.rows]
         rows = self._rows(budgets, measures, tally.best(cells))
-        return Result(self.data_set.name, name, summary, rows, vectors)
+        return Result(self.data_set.name, name, summary, rows, KeptRows(tally.kept, cells))
 
     def _rows(self, budgets: tuple[float, ...], measures: dict[str, np.ndarray], best: np.ndarray) -> pa.Table:
         """One row a budget, trial and query, in this order, of `measures [trials, budgets, queries]`."""

@@ -18,7 +18,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,8 +31,10 @@ import pyarrow.parquet as pq
 from harness import parquet
 from harness.checked_folder import CheckedFolder, DamagedError
 from harness.evaluation.config import Config, write_config
+from harness.evaluation.kept_counts import KeptRows
 from harness.evaluation.results import Result
 from harness.files import library_versions
+from harness.memory import give_back
 from harness.metrics.results_table import HEADLINE, KEYS, ResultsTable
 from pruners.core.errors import PruneBoardError
 
@@ -44,7 +46,7 @@ LIBRARIES = (
 
 KEPT = ".kept.parquet"
 PACKED = 2**20
-"""Counts of kept vectors that are packed at once: packing takes about thirty bytes for each."""
+"""Counts of kept vectors that are read and packed at once: packing takes about twenty bytes for each."""
 KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
 
 
@@ -154,23 +156,32 @@ def _name(data_set: str, slug: str, ending: str) -> str:
     return f"results/{folder}/{slug}{ending}"
 
 
-def kept_table(budgets: Sequence[float], kept: np.ndarray) -> bytes:
+def kept_table(budgets: Sequence[float], kept: np.ndarray | KeptRows) -> bytes:
     """`kept [trials, budgets, pages]` as a table with a row for each budget and trial."""
-    trials, pages = len(kept), kept.shape[-1]
-    rows = np.ascontiguousarray(kept.transpose(1, 0, 2), np.int32).reshape(trials * len(budgets), pages)
-    ends = pa.array(np.arange(len(rows) + 1) * pages, pa.int32())
-    columns = {
-        "budget": [budget for budget in budgets for _ in range(trials)],
-        "trial": list(range(trials)) * len(budgets),
-        "kept": pa.ListArray.from_arrays(ends, rows.ravel()),  # as it lies in memory: a million pages are not copied
-    }
-    return parquet.pack(columns, KEPT_FORM, rows_together=max(1, PACKED // max(1, pages)))
+    return parquet.pack_groups(_kept_groups(budgets, kept), KEPT_FORM)
+
+
+def _kept_groups(budgets: Sequence[float], kept: np.ndarray | KeptRows) -> Iterator[dict[str, Any]]:
+    """Rows of the table, as many at once as may be in memory."""
+    trials, _, pages = kept.shape
+    cells = [(trial, b) for b in range(len(budgets)) for trial in range(trials)]
+    together = max(1, PACKED // max(1, pages))
+    for some in (cells[at : at + together] for at in range(0, len(cells), together)):
+        give_back()  # what scoring had, or packing the rows before
+        ends = pa.array(np.arange(len(some) + 1) * pages, pa.int32())
+        counts = np.concatenate([kept[cell] for cell in some]).astype(np.int32, copy=False)
+        yield {
+            "budget": [budgets[b] for _, b in some],
+            "trial": [trial for trial, _ in some],
+            "kept": pa.ListArray.from_arrays(ends, counts),
+        }
 
 
 def read_kept(data: bytes, budgets: int) -> np.ndarray:
     with pq.ParquetFile(io.BytesIO(data)) as file:
-        rows = np.array(file.read(["kept"], use_threads=False)["kept"].to_pylist(), np.int64)
-    return rows.reshape(budgets, len(rows) // budgets, -1).transpose(1, 0, 2)
+        rows = file.read(["kept"], use_threads=False)["kept"].combine_chunks()
+    counts = rows.flatten().to_numpy().astype(np.int64)
+    return counts.reshape(budgets, len(rows) // budgets, -1).transpose(1, 0, 2)
 
 
 def environment() -> dict[str, Any]:

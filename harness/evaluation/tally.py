@@ -34,12 +34,11 @@ class PageFacts:
 
     pages: np.ndarray
     vectors: np.ndarray
-    """Kept at each cell, `[cells, pages]`."""
+    """Of the full page, and kept at each cell: `[1 + cells, pages]`."""
     bits: np.ndarray
     """Of the index at each cell, these pages together."""
     seconds: np.ndarray
     """By method."""
-    full_vectors: np.ndarray
     prompt_vectors: int
     failures: dict[str, tuple[int, str]]
     """Methods that failed: on which page first, and why."""
@@ -48,10 +47,9 @@ class PageFacts:
     def of(cls, indices: Sequence[int], scored: Sequence[PageScores]) -> PageFacts:
         return cls(
             np.array(indices, np.int64),
-            np.stack([page.vectors for page in scored], axis=-1),
+            np.stack([[page.full_vectors, *page.vectors] for page in scored], axis=-1),
             np.sum([page.bits for page in scored], axis=0),
             np.sum([page.seconds for page in scored], axis=0),
-            np.array([page.full_vectors for page in scored]),
             sum(page.prompt_vectors for page in scored),
             _earliest(
                 {text: (i, why) for text, why in p.failures.items()} for i, p in zip(indices, scored, strict=True)
@@ -66,7 +64,6 @@ class PageFacts:
             np.concatenate([part.vectors for part in parts], axis=-1),
             np.sum([part.bits for part in parts], axis=0),
             np.sum([part.seconds for part in parts], axis=0),
-            np.concatenate([part.full_vectors for part in parts]),
             sum(part.prompt_vectors for part in parts),
             _earliest(part.failures for part in parts),
         )
@@ -82,7 +79,7 @@ def _earliest(failures: Iterable[Mapping[str, tuple[int, str]]]) -> dict[str, tu
 
 @dataclass
 class Tally:
-    """A data set's counts. Cell 0 of `counts` and `known` is the full model, the others are the methods' in order."""
+    """A data set's counts. Cell 0 is the full model, the others are the methods' in order."""
 
     methods: Sequence[Method]
     budgets: tuple[float, ...]
@@ -90,10 +87,14 @@ class Tally:
     known: np.ndarray
     """Scores of the judged pages, `[1 + cells, pairs]`."""
     counts: RankCounts
-    vectors: KeptCounts
-    full_vectors: np.ndarray
+    kept: KeptCounts
+    """Vectors of each page at each cell."""
+    vectors: np.ndarray
+    """Of all pages, at each cell."""
     bits: np.ndarray
+    """The same in bits, at each cell but the first."""
     seconds: np.ndarray
+    """Of pruning, by method."""
     prompt_vectors: int = 0
     """Of all pages, indexed beside what a method keeps."""
     failed: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -109,15 +110,15 @@ class Tally:
             evaluate,
             np.full((1 + cells, len(evaluate.judged.rows)), np.nan, np.float32),
             RankCounts.none(evaluate.judged, 1 + cells, TOP),
-            KeptCounts(cells, pages),
-            np.zeros(pages, np.int32),
+            KeptCounts(1 + cells, pages),
+            np.zeros(1 + cells, np.int64),
             np.zeros(cells, np.int64),
             np.zeros(len(methods)),
         )
 
     def add(self, facts: PageFacts) -> None:
-        self.vectors.put(facts.pages, facts.vectors)
-        self.full_vectors[facts.pages] = facts.full_vectors
+        self.kept.put(facts.pages, facts.vectors)
+        self.vectors += facts.vectors.sum(-1)
         self.bits += facts.bits
         self.seconds += facts.seconds
         self.prompt_vectors += facts.prompt_vectors
@@ -131,7 +132,7 @@ class Tally:
     @property
     def milliseconds(self) -> dict[str, float]:
         """Of pruning a page, all budgets of a trial, by method."""
-        pages = len(self.full_vectors)
+        pages = self.kept.pages
         return {
             method.text: 1000 * float(spent) / pages / method.trials
             for method, spent in zip(self.methods, self.seconds, strict=True)
@@ -170,12 +171,9 @@ class Counting:
     def __call__(self, lots: Lots) -> tuple[RankCounts, PageFacts]:
         counts, facts = RankCounts.none(self.judged, len(self.known), TOP), []
         for pages, scored in lots:
-            self.count(counts, scored, pages)
+            counts.count(self.judged, self.known, np.stack([page.scores for page in scored]), np.array(pages))
             facts.append(PageFacts.of(pages, scored))
         return counts, PageFacts.together(facts)
-
-    def count(self, counts: RankCounts, scored: Sequence[PageScores], pages: Sequence[int]) -> None:
-        counts.count(self.judged, self.known, np.stack([page.scores for page in scored]), np.array(pages))
 
 
 def tally(
@@ -187,22 +185,21 @@ def tally(
     together, block = (AT_THE_END, AT_THE_END) if on_gpu else (TOGETHER, BLOCK)
     judged = np.unique(evaluate.judged.pages[evaluate.judged.pages >= 0]).tolist()
     hold = len(judged) * len(found.known) * len(job.queries) * 4 <= HELD
-    held: list[PageScores] = []
+    held = np.empty((len(judged) if hold else 0, len(found.known), len(job.queries)), np.float32)
     with spread_scores(job, portions(judged, together), workers, engine=engine) as results:
-        for page, scored in zip(judged, itertools.chain.from_iterable(results), strict=True):
+        for i, (page, scored) in enumerate(zip(judged, itertools.chain.from_iterable(results), strict=True)):
             evaluate.judged.scores(scored.scores, page, found.known)
             if hold:
-                held.append(scored)
+                held[i] = scored.scores
+                found.add(PageFacts.of([page], [scored]))
                 advance(1)
-    count = Counting(evaluate.judged, found.known)
-    for portion in portions(range(len(held))):
-        pages, columns = [judged[i] for i in portion], [held[i] for i in portion]
-        count.count(found.counts, columns, pages)
-        found.add(PageFacts.of(pages, columns))
-    held.clear()
+    if hold:
+        found.counts.count(evaluate.judged, found.known, held, np.array(judged, np.int64))
+    del held  # as one array, so that the system has its memory again
 
     rest = np.setdiff1d(np.arange(len(job.store), dtype=np.int32), judged if hold else [], assume_unique=True)
     blocks, more = portions(rest, together, block), {"first_here": not judged, "ordered": False}
+    count = Counting(evaluate.judged, found.known)
     with spread_scores(job, blocks, workers, count, engine=engine, **more) as parts:
         for counts, facts in parts:
             found.counts.add(counts)

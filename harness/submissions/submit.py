@@ -195,7 +195,8 @@ def _new(
         for part in parts:
             rows = part.rows()
             frames.append(rows.assign(data_set=data_set))
-            kept += [(data_set, part.budget, t, counts) for t, counts in enumerate(part.result.kept[:, part.index])]
+            counts = part.result.kept
+            kept += [(data_set, part.budget, trial, counts[trial, part.index]) for trial in range(counts.shape[0])]
             full_model = part.budget == 1.0
             timing, code = (None, None) if full_model else (milliseconds, code_of(result.made_by))
             cells += _cells(data_set, part, rows, benchmark.judged[data_set], timing, code)

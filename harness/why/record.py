@@ -116,9 +116,9 @@ class Record:
         page = pages.page(index)
         gold = [pages.query_vectors(query) for query in pages.gold_queries(page.id)]
         found = kept_at(self._pruner(method), page, self.budgets, seed=self.run.config.seed, gold=gold)
-        recorded = self._result(data_set, method).kept[0, :, index]
-        for budget, kept, count in zip(self.budgets, found, recorded, strict=True):
-            if len(kept) != count:
+        recorded = self._result(data_set, method).kept
+        for b, (budget, kept) in enumerate(zip(self.budgets, found, strict=True)):
+            if len(kept) != (count := recorded[0, b][index]):
                 where = f"{self.run.files.folder}, {data_set}, page {page.id!r}, {method} at {budget:g}"
                 raise _differs(where, f"the run kept {count} vectors, and now it keeps {len(kept)}")
         return found

@@ -4,6 +4,7 @@ The full model scores 10 and 40 on the two gold pairs, and ranks both first.
 """
 
 import math
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from harness import parquet
 from harness.benchmarks.data_set import DataSet
 from harness.evaluation import run_folder
+from harness.evaluation.kept_counts import KeptCounts, KeptRows
 from harness.evaluation.methods import FULL, Method
 from harness.evaluation.results import DataSetEvaluator, Result
 from harness.evaluation.run_folder import KEPT_FORM, RunFolder, kept_table, read_kept
@@ -57,7 +59,8 @@ def scored(text: str, cells: np.ndarray, kept: np.ndarray) -> Tally:
     tables = np.concatenate([FULL_SCORES[None], cells.reshape(-1, 2, 2)])
     counts, known = evaluate.count(tables)
     bits = (kept.sum(-1) + PROMPT) * DIM * BITS
-    facts = PageFacts(np.arange(2), kept.reshape(-1, 2), bits.ravel(), np.zeros(1), np.array([10, 30]), PROMPT, {})
+    vectors = np.concatenate([[[10, 30]], kept.reshape(-1, 2)])
+    facts = PageFacts(np.arange(2), vectors, bits.ravel(), np.zeros(1), PROMPT, {})
     found = Tally.begin([only], BUDGETS, evaluate)
     found.known[:] = known
     found.counts.add(counts)
@@ -196,10 +199,12 @@ def test_facts_of_pages_become_those_of_methods() -> None:
     assert found.failures == {"eos": "page 1"}, "of the first page, whoever came first"
     assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2)}
     assert found.prompt_vectors == 3
-    assert found.full_vectors.tolist() == [4, 5, 6]
+    assert found.kept.row(0).tolist() == [4, 5, 6], "the full pages"
     for text, cells in (("random", [[0, 1], [2, 3]]), ("eos", [[4, 5]])):
         assert (found.cells(method(text)) - 1).tolist() == cells
-    assert found.vectors.of(np.arange(6)).tolist() == [[10 * cell + page for page in range(3)] for cell in range(6)]
+    for cell in range(6):
+        assert found.kept.row(1 + cell).tolist() == [10 * cell + page for page in range(3)]
+    assert found.vectors.tolist() == [15, *(30 * cell + 3 for cell in range(6))]
     assert found.bits.tolist() == [32 * (30 * cell + 3) for cell in range(6)]
 
 
@@ -226,3 +231,19 @@ def test_what_was_kept_of_many_pages_is_packed_in_pieces_and_read_as_one(
     assert pq.read_metadata(path).num_row_groups == 3  # of six rows, two of 100 pages at once
     assert (read_kept(path.read_bytes(), 2) == kept).all()
     assert parquet.read(path, KEPT_FORM)["kept"].to_pylist() == kept.transpose(1, 0, 2).reshape(6, 100).tolist()
+
+
+def test_of_what_was_kept_of_many_pages_a_few_rows_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "PACKED", 250)
+    rows: list[weakref.ref[np.ndarray]] = []
+    in_memory: list[int] = []
+
+    class OneByOne(KeptRows):
+        def __getitem__(self, at: tuple[int, int]) -> np.ndarray:
+            row = super().__getitem__(at)
+            rows.append(weakref.ref(row))
+            in_memory.append(sum(one() is not None for one in rows))
+            return row
+
+    kept_table([0.1, 0.2], OneByOne(KeptCounts(20, 100), np.arange(20).reshape(10, 2)))
+    assert in_memory == [1, 2] * 10, "of twenty rows the two that are packed together"

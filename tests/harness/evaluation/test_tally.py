@@ -83,7 +83,8 @@ def run(store: Store, workers: int) -> tuple[list[np.ndarray], int]:
         counts.before,
         counts.best,
         counts.heights,
-        found.vectors.of(np.arange(found.vectors.cells)),
+        np.stack([found.kept.row(cell) for cell in range(found.kept.cells)]),
+        found.vectors,
         found.bits,
     ]
     return arrays, sum(done)

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.metrics.results_table import CellKey, ResultsTable
 from harness.metrics.uncertainty import RESAMPLES, Comparison, Interval, compare_tables, tie_groups
-from harness.submissions.validation import CheckedSubmission
+from harness.submissions.report import CheckedSubmission
 from leaderboard.headline import weights
 from leaderboard.rows import FULL
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from harness.submissions.folder import BENCHMARK, VERIFIED, find_submissions, read_model, read_submission
 from harness.submissions.problems import Notes, Problem, SubmissionError
+from harness.submissions.report import CheckedSubmission
 from harness.submissions.schema import BenchmarkFacts, Origin
 from harness.submissions.tables import kept_path, per_query_path, scores_of
-from harness.submissions.validation import CheckedSubmission, validate
+from harness.submissions.validation import validate
 from harness.submissions.verified import SignedReport, read_verified
 from leaderboard.groups import LOCAL
 from pruners.core.errors import PruneBoardError

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.submissions.validation import CheckedSubmission
+from harness.submissions.report import CheckedSubmission
 
 LOCAL = "local"
 """Status of a run of one's own that is not submitted."""

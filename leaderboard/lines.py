@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from harness.metrics.uncertainty import Interval
 from harness.submissions.names import slug
+from harness.submissions.report import CheckedSubmission
 from harness.submissions.schema import MethodFacts, Track
-from harness.submissions.validation import CheckedSubmission
 from leaderboard import headline
 from leaderboard.bootstrap import MeasuredScores, Resampled, measured
 from leaderboard.groups import LOCAL, AgainKind, RowGroup

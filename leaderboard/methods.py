@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from harness.submissions.validation import CheckedSubmission
+from harness.submissions.report import CheckedSubmission
 from leaderboard.lines import Line
 from leaderboard.rows import Row
 from leaderboard.views import View

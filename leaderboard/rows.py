@@ -15,8 +15,8 @@ from typing import NamedTuple
 from harness.evaluation.index_size import own_bytes
 from harness.metrics.results_table import benchmark_mean, data_set_mean, retention
 from harness.metrics.uncertainty import Interval
+from harness.submissions.report import CheckedSubmission
 from harness.submissions.schema import BenchmarkFacts, Cell, Track
-from harness.submissions.validation import CheckedSubmission
 from pruners.core.budget import drifted
 
 FULL = 1.0

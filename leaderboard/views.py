@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from harness.metrics.uncertainty import Interval
+from harness.submissions.report import CheckedSubmission
 from harness.submissions.schema import BenchmarkFacts
-from harness.submissions.validation import CheckedSubmission
 from leaderboard.bootstrap import Resampled, resample
 from leaderboard.groups import AgainKind, group
 from leaderboard.lines import Line, labelled, make_line, with_differences

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from harness.advice.advise import Advice
     from harness.progress import Progress
     from harness.submissions.problems import Problem
+    from harness.submissions.report import ValidationReport
     from harness.submissions.reproduce import Reproduction
     from harness.submissions.submit import Submitted
-    from harness.submissions.validation import ValidationReport
 
 
 def submit(folder: Path | str, submitter: str, **options: Any) -> list[Submitted]:

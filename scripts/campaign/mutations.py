@@ -21,8 +21,9 @@ from outcome import Outcome, measured
 from world import World
 
 from harness.files import checksum
+from harness.submissions.report import CheckedSubmission, ValidationReport
 from harness.submissions.schema import Submission, content_id
-from harness.submissions.validation import CheckedSubmission, ValidationReport, validate
+from harness.submissions.validation import validate
 from leaderboard.gather import gather
 from leaderboard.site import build
 

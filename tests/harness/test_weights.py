@@ -209,7 +209,10 @@ def test_a_processor_may_come_as_the_files_of_2024(checkpoints, tiny_backbone, t
         (backbone.query_inputs(["revenue"]), reference.query_inputs(["revenue"])),
     ):
         assert made.keys() == truth.keys()
-        assert all(torch.equal(made[key], truth[key]) for key in truth)
+        for key in truth:  # this way a failure says which key, and how far apart
+            torch.testing.assert_close(
+                made[key], truth[key], rtol=0, atol=0, msg=lambda text, key=key: f"{key}: {text}"
+            )
 
 
 @pytest.mark.parametrize("hole", ["lora_B.retrieval", "lora_A.retrieval"])

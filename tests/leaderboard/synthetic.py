@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 import harness
+from harness.submissions.report import CheckedSubmission
 from harness.submissions.schema import Submission
 from harness.submissions.tables import scores_of
-from harness.submissions.validation import CheckedSubmission
 from pruners.core.catalog import catalogue, kind
 
 BUDGETS = (0.05, 0.1, 0.2)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.submissions.validation import CheckedSubmission
+from harness.submissions.report import CheckedSubmission
 from harness.why.gallery import Picture
 from leaderboard.answers import answer, contradictions, news
 from leaderboard.compare import make_pairs

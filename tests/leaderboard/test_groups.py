@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.submissions.validation import CheckedSubmission
+from harness.submissions.report import CheckedSubmission
 from leaderboard.columns import columns_of
 from leaderboard.groups import LOCAL, AgainKind, group
 from leaderboard.views import View, make_views

@@ -13,7 +13,8 @@ import leaderboard.batches
 from harness.bench.board import write_submissions
 from harness.progress import quiet
 from harness.submissions.folder import FOLDER
-from harness.submissions.validation import CheckedSubmission, validate
+from harness.submissions.report import CheckedSubmission
+from harness.submissions.validation import validate
 from leaderboard.gather import Batch, Gathered, gather
 from leaderboard.site import build
 from tests.leaderboard.synthetic import entry, measured

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from harness.submissions.report import CheckedSubmission
 from harness.submissions.tables import scores_of
-from harness.submissions.validation import CheckedSubmission
 from leaderboard import compare, heat, words
 from leaderboard.backbones import layer_curve
 from leaderboard.gather import Gathered

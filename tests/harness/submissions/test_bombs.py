@@ -17,7 +17,7 @@ from spoiling import Spoiled, cell
 from harness import parquet
 from harness.benchmarks.tables import PAGES, QRELS
 from harness.files import checksum
-from harness.submissions import validation
+from harness.submissions import one_submission
 from harness.submissions.benchmark import read_tables
 from harness.submissions.folder import MAX_JSON
 from harness.submissions.validation import validate
@@ -192,14 +192,14 @@ def test_many_queries_over_many_pages_are_judged_without_a_table_of_all_pairs(tm
 
 def test_what_crashes_the_check_is_that_submissions_error(spoiled: Spoiled, monkeypatch: pytest.MonkeyPatch) -> None:
     spoiled.only("sap", "row_pool")
-    path, check = spoiled.path("sap"), validation.check_cells
+    path, check = spoiled.path("sap"), one_submission.check_cells
 
     def crash(submission: object, *rest: object) -> None:
         if submission.method.name == "sap":  # type: ignore[attr-defined]
             raise ZeroDivisionError("\x1b[31mnobody thought of this")
         check(submission, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(validation, "check_cells", crash)
+    monkeypatch.setattr(one_submission, "check_cells", crash)
     report = validate(spoiled.root)
     (error,) = [p for p in report.problems if p.level == "error"]
     assert error.file == path

@@ -14,7 +14,8 @@ from harness.submissions.checks import check_cells, compare_with_mteb
 from harness.submissions.folder import FOLDER
 from harness.submissions.mteb_figures import MTEB
 from harness.submissions.problems import Notes
-from harness.submissions.validation import CheckedSubmission, validate
+from harness.submissions.report import CheckedSubmission
+from harness.submissions.validation import validate
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "import_reported.py"
 NAMES = {"sap": "sap", "random": "random", "kmeans": "kmeans", "eos_adaptive": "docpruner"}

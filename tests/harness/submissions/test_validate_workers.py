@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from spoiling import Spoiled, cell
 
-from harness.submissions.validation import CheckedSubmission, ValidationReport, validate
+from harness.submissions.report import CheckedSubmission, ValidationReport
+from harness.submissions.validation import validate
 
 
 @pytest.mark.parametrize("workers", [2, 5])

@@ -78,7 +78,7 @@ def evaluate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what is needed, what is missing and what it will take.")
     ] = False,
-    rate: Annotated[float | None, typer.Option(help="For --dry-run: pages a second, if known from elsewhere.")] = None,
+    rate: Annotated[float | None, typer.Option(help="For --dry-run: pages a second of one device, if known.")] = None,
 ) -> None:
     """Measure pruning methods: retrieval quality, score retention and size at fixed budgets.
 

@@ -40,6 +40,7 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         lines = [
             plan.sentence(),
             f"{plan.methods} methods, {plan.workers} workers; {weights}{size(plan.memory)} of memory free",
+            *(f"will have no results: {why}" for why in plan.unfit),
             *([f"to be fetched: {'; '.join(plan.missing)}"] if plan.missing else []),
         ]
         for line in lines:

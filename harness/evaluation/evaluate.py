@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backbones import registry
+from harness.backbones.contract import Card
 from harness.benchmarks.benchmark import Benchmark, load_benchmark, with_held_out
 from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.calibration import Setting, calibrated, require_calibration
@@ -16,7 +17,7 @@ from harness.evaluation.config import Config
 from harness.evaluation.data_sets import evaluate_data_sets
 from harness.evaluation.head import head_of_run
 from harness.evaluation.made_by import describe_methods, forget_outdated, read_from
-from harness.evaluation.methods import Method, refuse_unfit
+from harness.evaluation.methods import Method, refuse_unfit, unfit
 from harness.evaluation.own_threshold import methods_of
 from harness.evaluation.presence import absent, options_of, require_reachable
 from harness.evaluation.pruned_pages import NATIVE, Job
@@ -81,8 +82,9 @@ def evaluate(
     known = with_own(catalogue(dict.fromkeys(file for text in texts if (file := file_and_rest(text)[0]))), own)
     backbone = registry.load(config.backbone, options_of(config))
     setting = Setting(config, benchmark, backbone, paths.stores, paths.workers, progress, say, paths.engine)
-    require_calibration(setting, methods)
-    if line := head_of_run(config, methods, benchmark, backbone, paths.stores, paths.workers, paths.engine):
+    fit = _require_fit(config, methods, backbone.card, say)
+    require_calibration(setting, fit)
+    if line := head_of_run(config, fit, benchmark, backbone, paths.stores, paths.workers, paths.engine):
         say(line)
     with RunFolder(paths.run).one_writer():
         return _measure(setting, methods, known, paths)
@@ -123,6 +125,17 @@ def _measure(setting: Setting, methods: list[Method], known: Mapping[str, Catalo
     rows = summarise(run, [data_set.name for data_set in benchmark.data_sets], able, config.budgets)
     scored = [m for m in methods if m.text not in failures]
     return Evaluation(run, benchmark, stores, scored, rows, failures, benchmark.remarks())
+
+
+def _require_fit(config: Config, methods: list[Method], card: Card, say: Callable[[str], None]) -> list[Method]:
+    """Before any work: the methods that a backbone can serve. An error if there is none."""
+    reasons = unfit(methods, card)
+    if len(reasons) == len(methods):
+        raise PruneBoardError("; ".join(reasons.values()))
+    if config.pruners:
+        for why in reasons.values():
+            say(f"will have no results: {why}")
+    return [method for method in methods if method.text not in reasons]
 
 
 def _texts(config: Config, own: Sequence[Pruner]) -> list[str]:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.backbones.contract import Backbone
-from harness.benchmarks.benchmark import Benchmark
+from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
 from harness.evaluation.plan import Plan, data_set_plan, make_plan, pages_left, plan
+from harness.evaluation.presence import calibration_of, data_needs
 from harness.store.part import WHOLE, Part
 from pruners.core.errors import PruneBoardError
 
@@ -31,9 +32,13 @@ def head_of_run(
 ) -> str | None:
     """Of an evaluation, whose calibration pages count too; None if it is short."""
     rows = [data_set_plan(data_set, "evaluate", backbone, stores) for data_set in benchmark.data_sets]
-    if pages_left(rows) < LONG:
+    needs = data_needs(calibration) if (calibration := calibration_of(config, methods)) else []
+    here = load_benchmark(needs[0].on_disk).data_sets if needs and needs[0].on_disk else []
+    rows += [data_set_plan(data_set, "calibrate", backbone, stores) for data_set in here]
+    if pages_left(rows) + sum(need.pages or 0 for need in needs) < LONG:
         return None
-    return _line(plan(config, methods, stores, workers, loaded=(benchmark, backbone), engine=engine))
+    found = plan(config, methods, stores, workers, loaded=(benchmark, backbone), engine=engine)
+    return _line(found) if found.left >= LONG else None
 
 
 def head_of_encoding(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from harness.backbones.contract import Card
 from harness.evaluation.index_size import FLOAT16
 from harness.store.reader import Store
 from harness.workers import spread
@@ -158,18 +159,30 @@ def stored_text(pruner: str, codec: Codec) -> str:
     return pruner if codec == FLOAT16 else f"{pruner} | {codec}"
 
 
+def unfit(methods: Sequence[Method], card: Card) -> dict[str, str]:
+    """Methods that need what a backbone does not give, and why they fail: known before a page is encoded.
+
+    Whether pages have a grid only pages tell.
+    """
+    return _unfit(methods, {*card.signals, "grid"}, card.dim, f"the backbone {card.name}")
+
+
 def refuse_unfit(methods: Sequence[Method], store: Store) -> list[Method]:
-    """Methods whose signals the store has not are refused by name, before any work."""
+    """Methods, those that need what a store does not have with their failure."""
     available = {*store.signals, "grid"} if store.page(0).grid else set(store.signals)
-    fit = []
+    failures = _unfit(methods, available, store.dim, "this store")
+    return [replace(method, failure=failures.get(method.text, method.failure)) for method in methods]
+
+
+def _unfit(methods: Sequence[Method], available: Collection[str], dim: int, giver: str) -> dict[str, str]:
+    found = {}
     for method in methods:
         try:
-            require(method.pruner, available, "this store")
-            method.codec.row(store.dim)
-            fit.append(method)
+            require(method.pruner, available, giver)
+            method.codec.row(dim)
         except PruneBoardError as error:
-            fit.append(replace(method, failure=str(error)))
-    return fit
+            found[method.text] = str(error)
+    return found
 
 
 def prepare(

@@ -32,9 +32,10 @@ def page_cost(
     workers: int,
     engine: WorkEngine,
     vector_dtype: str = "float16",
+    devices: int = 1,
 ) -> PageCost:
-    """Of the pages of `sample`. `rate`: pages a second, instead of the time of two."""
-    stated = None if rate is None else 1 / rate
+    """Of the pages of `sample`. `rate`: pages a second of one device, instead of the time of two pages."""
+    stated = None if rate is None else 1 / rate / devices
     if backbone is None or sample is None:
         what = "the checkpoint is not here" if backbone is None else "no pages are here that are still to be encoded"
         return PageCost(None, None, stated, "the stated rate" if stated else f"unknown: {what}")

@@ -25,6 +25,7 @@ from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.calibration import lacks_calibration
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method
+from harness.evaluation.methods import unfit as unfit_methods
 from harness.evaluation.page_cost import PageCost, page_cost
 from harness.evaluation.presence import DataNeed, calibration_of, data_needs, find_backbone
 from harness.store.format import MANIFEST, Manifest, StoreError
@@ -72,6 +73,8 @@ class Plan:
     disk: int
     refused: str = ""
     """Why the methods will not even be begun with; nothing if they will."""
+    unfit: tuple[str, ...] = ()
+    """Why some of the methods that were named will have no results."""
 
     @property
     def left(self) -> int:
@@ -128,8 +131,8 @@ def plan(
     loaded: tuple[Benchmark, Backbone] | None = None,
     engine: WorkEngine = PROCESSES,
 ) -> Plan:
-    """Look at everything an evaluation will need. `rate`: pages a second, instead of two pages that are encoded;
-    `loaded`: what is loaded already.
+    """Look at everything an evaluation will need. `rate`: pages a second of a device, instead of two pages that are
+    encoded; `loaded`: what is loaded already.
     """
     if rate is not None and not 0 < rate < float("inf"):
         raise PruneBoardError(f"a rate is pages a second, more than 0, not {rate:g}")
@@ -151,6 +154,9 @@ def plan(
         sample = sample or next((found for found, row in zip(data_sets, rows, strict=True) if row.left), None)
         sets += rows
     data = [f"data set {row.name}" for row in sets if not row.here]
+    reasons = unfit_methods(methods, backbone.card) if backbone else {}
+    fit = [method for method in methods if method.text not in reasons]
+    needs_pages = lacks_calibration(config, backbone, stores, fit, calibration, config.benchmark)
     return make_plan(
         sets,
         backbone,
@@ -159,10 +165,11 @@ def plan(
         workers,
         engine,
         rate=rate,
-        methods=len(methods),
+        methods=len(fit),
         missing=(*([f"checkpoint {checkpoint}"] if checkpoint else []), *dict.fromkeys(data)),
         device=config.device,
-        refused=lacks_calibration(config, backbone, stores, methods, calibration, config.benchmark),
+        refused=needs_pages if fit else "; ".join(reasons.values()),
+        unfit=tuple(reasons.values()) if fit and config.pruners else (),
     )
 
 
@@ -180,22 +187,26 @@ def make_plan(
     missing: tuple[str, ...] = (),
     device: str | None = None,
     refused: str = "",
+    unfit: tuple[str, ...] = (),
 ) -> Plan:
     """The plan of encoding what is left of data sets; `sample` is one of them that has pages to try."""
     done = PageCost(None, None, 0.0, "everything is encoded")
     kind = str(getattr(backbone, "device", "cpu") if backbone else choose_device(device))
+    devices = engine.hands(kind.partition(":")[0])
+    tried = backbone, sample, rate, workers, engine, vector_dtype, devices
     return Plan(
         missing=missing,
         data_sets=tuple(rows),
-        cost=page_cost(backbone, sample, rate, workers, engine, vector_dtype) if pages_left(rows) else done,
+        cost=page_cost(*tried) if pages_left(rows) else done,
         methods=methods,
         device=kind,
-        devices=engine.hands(kind.partition(":")[0]),
+        devices=devices,
         workers=workers,
         weights=_weights(backbone),
         memory=available_memory(),
         disk=shutil.disk_usage(_existing(stores)).free,
         refused=refused,
+        unfit=unfit,
     )
 
 

@@ -207,6 +207,18 @@ def test_methods_that_nothing_can_be_learned_from_are_a_problem_of_the_plan(toy)
     assert dry("--pruner", "adaptive(random)", "--calibration", "held-out")["problems"] == []
 
 
+def test_methods_that_a_backbone_cannot_serve_are_named_before_any_work(toy):
+    """The toy backbone gives no tokens."""
+    found, why = dry("--pruner", "idf"), "pruner 'idf' needs token, which the backbone toy does not have"
+    assert (found["methods"], found["problems"]) == (1, [])
+    assert found["unfit"][0].startswith(why)
+    before = tree(toy)
+    with pytest.raises(PruneBoardError, match=why):
+        command("evaluate", "--pruner", "idf")
+    assert tree(toy) == before
+    assert f"will have no results: {why}" in run("--pruner", "idf", code=1).stderr
+
+
 def test_pages_that_data_sets_share_are_counted_once(toy):
     """As they are encoded once: the other store links them."""
     for name in ("first", "second"):

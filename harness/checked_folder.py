@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from harness.files import checksum, write_atomically
+from harness.lock import acquired
 from pruners.core.errors import PruneBoardError
 
 CHECKSUMS = "checksums.txt"
@@ -39,10 +40,13 @@ class CheckedFolder:
         """Nobody else writes while this block runs."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(self.folder / LOCK, blocking=False):
-                yield
+            lock = acquired(self.folder / LOCK)
         except Timeout as error:
             raise PruneBoardError(f"another process is writing {self.folder}; wait for it") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def write(self, name: str, data: bytes) -> None:
         path = self.folder / name

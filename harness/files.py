@@ -42,13 +42,14 @@ def alone_with(path: Path, wait: bool = True) -> Iterator[None]:
 
     The lock lies in the user's cache, so that nothing appears beside the path. Without `wait`, a taken one is an error.
     """
-    from filelock import FileLock, Timeout  # reading needs it not
+    from filelock import Timeout  # reading needs it not
+
+    from harness.lock import acquired
 
     place = user_cache() / "locks" / hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    lock = FileLock(place, timeout=-1 if wait else 0)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        lock = acquired(place, timeout=-1 if wait else 0)
     except Timeout:
         raise PruneBoardError(f"another process is writing {path}: wait for it, or choose another place") from None
     except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from harness.lock import acquired
 from harness.store.format import StoreError
 
 GATE = ".store.lock"
@@ -57,13 +58,16 @@ WHOLE = Part()
 
 @contextmanager
 def gate(folder: Path) -> Iterator[None]:
-    """One process at a time begins, mends or finishes a store."""
+    """One process at a time begins, mends or finishes a store. Where the file system has no locks, a file that says so
+    stands for one: this must not be done twice at once.
+    """
     try:
         with FileLock(folder / GATE, timeout=PATIENCE):
             yield
     except Timeout as error:
         raise StoreError(
-            f"another process has been beginning or finishing {folder} for {PATIENCE} s; end it"
+            f"another process has been beginning or finishing {folder} for {PATIENCE} s: end it, or, if there is none "
+            f"on any machine, delete {folder / GATE}"
         ) from error
 
 
@@ -82,13 +86,11 @@ def take(folder: Path, part: Part, shards: int) -> FileLock:
 
 
 def _lock(folder: Path, part: Part) -> FileLock:
-    lock = FileLock(folder / part.lock, blocking=False)
     try:
-        lock.acquire()
+        return acquired(folder / part.lock)
     except Timeout as error:
         what = "the store" if part == WHOLE else f"part {part} of the store"
         raise StoreError(f"another process is writing {what} {folder}; wait for it") from error
-    return lock
 
 
 def remove_locks(folder: Path) -> None:

@@ -131,6 +131,24 @@ def test_a_part_twice_or_one_that_overlaps_it_is_refused(tmp_path, second):
         assert writer.wanted()[0] == "page 40"
 
 
+def test_where_files_cannot_be_locked_a_killed_part_is_started_again(tmp_path, monkeypatch):
+    """A lock that outlived its process would refuse the part for ever, on another machine than the one it died on."""
+
+    def none_here(*call):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    write_part(tmp_path / "one", Part())
+    monkeypatch.setattr("fcntl.flock", none_here)
+    pid, told = start(tmp_path / "many", Part(2, 2), stuck_at=6)
+    assert os.read(told, 4) == b"here"
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    monkeypatch.setattr("socket.gethostname", lambda: "another machine")
+    for number in (2, 1):
+        write_part(tmp_path / "many", Part(number, 2))
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
 def test_the_work_of_a_shard_does_not_grow_with_the_store(tmp_path, monkeypatch):
     """Bytes written a page, not time: twice the pages, twice the bytes (and not four times)."""
     written = {}

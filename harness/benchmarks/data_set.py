@@ -9,7 +9,9 @@ Images stay encoded in the parquet files until a page is asked for. Ids are stri
 
 from __future__ import annotations
 
+import bisect
 import io
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -48,7 +50,7 @@ class DataSet:
     """query id -> language, where the queries have such a column: averages are taken by language first."""
     dropped_queries: int = 0
     """Queries without a text, left out: a null query would match every page."""
-    texts: tuple[str, ...] | None = None
+    texts: Sequence[str] | None = None
     """The pages' texts, where the corpus has such a column; `content` hashes them then."""
     mteb_task: str = ""
     """The mteb task that this data set is, or is a part of."""
@@ -66,7 +68,7 @@ def read_folder(folder: Path, split: str = "test") -> DataSet:
     if not folder.is_dir():
         raise BenchmarkError(f"there is no benchmark folder {str(folder)!r}")
     corpus = _Corpus(_parquet_files(folder, "corpus", split))
-    texts = _read_page_texts(_parquet_files(folder, "corpus", split))
+    texts = _page_texts(_parquet_files(folder, "corpus", split))
     queries, languages, dropped = _read_queries(_parquet_files(folder, "queries", split))
     qrels = _read_qrels(_parquet_files(folder, "qrels", split), queries)
     known = set(corpus.ids)
@@ -137,11 +139,38 @@ def _encoded(value: Any) -> bytes | None:
     return value.get("bytes") if isinstance(value, dict) else value
 
 
-def _read_page_texts(files: Sequence[Path]) -> tuple[str, ...] | None:
-    """The pages' texts in order, or None if a corpus file has no such column."""
-    if not all("text" in _opened(path).schema_arrow.names for path in files):
-        return None
-    return tuple(text or "" for path in files for text in _table(path, ["text"])["text"].to_pylist())
+class _Texts(Sequence[str]):
+    """The pages' texts in order, read by row group when asked for: of a million pages they are gigabytes."""
+
+    def __init__(self, files: Sequence[pq.ParquetFile]) -> None:
+        self._groups = [(file, group) for file in files for group in range(file.num_row_groups)]
+        rows = [file.metadata.row_group(group).num_rows for file, group in self._groups]
+        self._starts = [0, *itertools.accumulate(rows)]
+        self._texts = lru_cache(maxsize=2)(_texts)
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (text for file, group in self._groups for text in _texts(file, group))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        if not 0 <= index < len(self):
+            raise IndexError(f"text {index} of {len(self)} pages")
+        at = bisect.bisect_right(self._starts, index) - 1
+        return self._texts(*self._groups[at])[index - self._starts[at]]
+
+
+def _texts(file: pq.ParquetFile, group: int) -> list[str]:
+    return [text or "" for text in file.read_row_group(group, columns=["text"])["text"].to_pylist()]
+
+
+def _page_texts(files: Sequence[Path]) -> _Texts | None:
+    """None if a corpus file has no such column."""
+    opened = [_opened(path, memory_map=True) for path in files]
+    return _Texts(opened) if all("text" in file.schema_arrow.names for file in opened) else None
 
 
 def _read_queries(files: Sequence[Path]) -> tuple[dict[str, str], dict[str, str], int]:

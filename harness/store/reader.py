@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from safetensors import safe_open
 from harness.store.format import Shard, StoreError, damaged_files
 from harness.store.sidecar import read_manifest
 from pruners.core.page import Page
+
+OPEN = 64
+"""Files that are mapped at once. A million pages lie in thirty thousand, and what is mapped counts as memory."""
 
 
 class Store:
@@ -34,9 +37,8 @@ class Store:
             if shard.file not in names or names[shard.file].stat().st_size != shard.bytes:
                 path = self.folder / shard.file
                 raise StoreError(f"{path} is missing or cut short; to make it again: {self.manifest.made_again}")
-        self._open: dict[str, Any] = {}
-        self._mapped: dict[tuple[str, str], torch.Tensor] = {}
-        self._offsets: dict[tuple[str, str], list[int]] = {}
+        opened = self.folder  # not `self`, which would wait for the garbage collector to let its files go
+        self._opened = lru_cache(OPEN)(lambda file: _OpenShard(opened / file))
 
     def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
         """Sent to a worker process as its folder; the worker maps the files itself."""
@@ -134,18 +136,28 @@ class Store:
         return self.manifest.shards[index // self.manifest.shard_pages], index % self.manifest.shard_pages
 
     def _slice(self, shard: Shard, name: str, start: int, stop: int) -> torch.Tensor:
-        tensor = self._mapped.get((shard.file, name))
-        if tensor is None:  # a view of the mapped file: slices of it are far cheaper than safetensors' own
-            tensor = self._mapped[shard.file, name] = self._handle(shard).get_tensor(name)
-        return tensor[start:stop]
+        return self._opened(shard.file).tensor(name)[start:stop]
 
     def _span(self, shard: Shard, name: str, row: int) -> tuple[int, int]:
-        offsets = self._offsets.get((shard.file, name))
-        if offsets is None:
-            offsets = self._offsets[shard.file, name] = self._handle(shard).get_tensor(name).tolist()
+        offsets = self._opened(shard.file).offsets(name)
         return offsets[row], offsets[row + 1]
 
-    def _handle(self, shard: Shard) -> Any:
-        if shard.file not in self._open:
-            self._open[shard.file] = safe_open(self.folder / shard.file, framework="pt").__enter__()
-        return self._open[shard.file]
+
+class _OpenShard:
+    """A mapped file, and what was looked up in it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: Any = safe_open(path, framework="pt").__enter__()
+        self._tensors: dict[str, torch.Tensor] = {}
+        self._offsets: dict[str, list[int]] = {}
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """A view of the file: slices of it are far cheaper than safetensors' own."""
+        if name not in self._tensors:
+            self._tensors[name] = self._file.get_tensor(name)
+        return self._tensors[name]
+
+    def offsets(self, name: str) -> list[int]:
+        if name not in self._offsets:
+            self._offsets[name] = self._file.get_tensor(name).tolist()
+        return self._offsets[name]

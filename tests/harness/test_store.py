@@ -7,6 +7,7 @@ import os
 import pickle
 import resource
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.store import reader
 from harness.store.encoded_page import EncodedPage
 from harness.store.format import MANIFEST, StoreError, store_key
 from harness.store.reader import Store
@@ -108,6 +110,17 @@ def test_leftovers_of_a_killed_write_disappear(tmp_path):
     (tmp_path / "broken" / "pages-00001.safetensors").write_bytes(b"renamed, but its sidecar was never written")
     write_store(tmp_path / "broken")
     assert content(tmp_path / "broken") == content(tmp_path / "whole")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says what a process has mapped")
+def test_of_a_long_store_few_files_are_mapped_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "OPEN", 3)
+    write_store(tmp_path, pages=40)
+    store = Store(tmp_path)
+    for i, page in enumerate(store.pages()):
+        assert torch.equal(page.vectors, Store(tmp_path).page(i).vectors)
+        mapped = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
+        assert 1 <= sum(name.startswith(str(tmp_path)) for name in mapped) <= 3
 
 
 def test_a_damaged_shard_is_named_and_made_again_only_when_asked(tmp_path):

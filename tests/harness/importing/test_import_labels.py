@@ -43,7 +43,7 @@ def test_images_and_pdf_pages_are_pages_by_name(labelled, tmp_path):
     assert found.queries == {"q1": "fire pumps", "2": "fuel\u2028 and oil"}
     assert found.qrels == {"q1": {"scans/a.png": 2, "report.pdf#page=2": 1}, "2": {"b.jpg": 1}}
     assert found.texts is not None
-    assert found.texts == ("", "One page", "Another page", "")
+    assert tuple(found.texts) == ("", "One page", "Another page", "")
     with Image.open(labelled / "b.jpg") as original:
         assert found.image(0).tobytes() == original.convert("RGB").tobytes()
     assert (report.pages, report.queries, report.qrels) == (4, 2, 3)

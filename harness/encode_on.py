@@ -22,12 +22,12 @@ from harness.backbones.store import StoreBackbone
 from harness.benchmarks.benchmark import Benchmark, load_benchmark
 from harness.benchmarks.data_set import DataSet
 from harness.encode import encode, encode_part, identity_of, store_folder
-from harness.engine.engine import WorkEngine
+from harness.engine.engine import WorkEngine, workers_here
 from harness.progress import Progress, quiet
 from harness.store.format import MANIFEST, StoreError
 from harness.store.part import Part
 from harness.store.reader import Store
-from harness.store.sidecar import read_manifest
+from harness.store.sidecar import read_manifest, read_manifest_file
 from harness.store.writer import SHARD_PAGES
 from pruners.core.errors import PruneBoardError
 
@@ -53,7 +53,8 @@ def encode_on(
     if engine.elsewhere and not isinstance(backbone, StoreBackbone) and not options.get("repair"):
         _encode_elsewhere(engine, backbone, data_set, root, progress, options)
     # what is left (of an engine elsewhere nothing) is done here, and what was made is checked
-    return encode(backbone, data_set, root, workers=workers, progress=progress, say=say, **options)
+    here = None if workers is None else workers_here(engine, workers)
+    return encode(backbone, data_set, root, workers=here, progress=progress, say=say, **options)
 
 
 def _encode_elsewhere(
@@ -118,7 +119,13 @@ class Encoder:
 
 def _encode(backbone: Backbone, order: PartOrder) -> int:
     """Encode a part; how many pages it has."""
-    (data_set,) = [each for each in _benchmark(order.benchmark).data_sets if each.name == order.data_set]
+    data_sets = {each.name: each for each in _benchmark(order.benchmark).data_sets}
+    if order.data_set not in data_sets:
+        raise StoreError(
+            f"the benchmark {order.benchmark} has no data set {order.data_set} here, only {', '.join(data_sets)}. "
+            "Every node must see the same checkpoint, benchmark and files"
+        )
+    data_set = data_sets[order.data_set]
     if wrong := _differing(order.identity, identity_of(backbone, data_set)):
         raise StoreError(
             f"what would be encoded is not the same: {'; '.join(wrong)}. Every node must see the same checkpoint, "
@@ -133,7 +140,7 @@ def _encode(backbone: Backbone, order: PartOrder) -> int:
             if not isinstance(error.__cause__, Timeout) or time.monotonic() > until:
                 raise
             time.sleep(0.5)  # for a lock
-    manifest = read_manifest(folder)
+    manifest = read_manifest_file(folder)  # what others have made of the store need not be read
     return sum(len(manifest.pages_of(index)) for index in order.part.shards(manifest.shard_count))
 
 

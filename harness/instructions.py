@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
 import sys
 
 from pruners.core.errors import PruneBoardError
@@ -37,3 +38,10 @@ def compute_with(name: str) -> None:
     found = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__  # no library has it in public
     if not found.get(name.upper()):
         raise PruneBoardError(f"this processor has no {name.upper()}: leave --instructions away")
+
+
+def processor() -> str:
+    """The processor's kind, and the widest instructions that torch computes with here."""
+    import torch
+
+    return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"

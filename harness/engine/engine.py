@@ -36,7 +36,7 @@ class WorkEngine(Protocol):
         ...
 
     def spread(
-        self, work: Callable[[T], R], items: Sequence[T], workers: int, *, first_here: bool = True, ordered: bool = True
+        self, work: Callable[[T], R], items: Sequence[T], workers: int, *, ordered: bool = True
     ) -> AbstractContextManager[Iterator[R]]:
         """`work` on every item, by `workers` at a time; results in the order of items, or as they come."""
         ...
@@ -57,9 +57,9 @@ class Processes:
     gpus = 0.0
 
     def spread(
-        self, work: Callable[[T], R], items: Sequence[T], workers: int, *, first_here: bool = True, ordered: bool = True
+        self, work: Callable[[T], R], items: Sequence[T], workers: int, *, ordered: bool = True
     ) -> AbstractContextManager[Iterator[R]]:
-        return spread(work, items, workers, first_here)
+        return spread(work, items, workers)
 
     def stations(self, make: Callable[[], Callable[[T], R]], items: Sequence[T], device: str | None) -> Iterator[R]:
         work = make()
@@ -70,6 +70,11 @@ class Processes:
 
 
 PROCESSES = Processes()
+
+
+def workers_here(engine: WorkEngine, workers: int) -> int:
+    """How many of an engine's workers may be processes of this machine: a cluster has more cores than it."""
+    return min(workers, os.cpu_count() or 1) if engine.elsewhere else workers
 
 
 @contextmanager

@@ -34,6 +34,7 @@ try:
     import cloudpickle
     import ray
     from ray import exceptions
+    from ray._private import services  # what `auto` means, Ray tells in no public way
 except ImportError as error:  # said where somebody asks for this engine, and nowhere else
     raise PruneBoardError(
         f"--engine ray needs Ray, which cannot be loaded ({error}): pip install 'pruneboard[ray]' on every node"
@@ -83,7 +84,7 @@ def connect(address: str, workers: int | None, gpus_per_worker: float | None) ->
 
 def _require_answer(address: str) -> None:
     """Ray itself would try for minutes."""
-    found = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    found = _cluster_here() if address == "auto" else address
     if not found or "://" in found:
         return
     host, _, port = found.rpartition(":")
@@ -96,6 +97,14 @@ def _require_answer(address: str) -> None:
                 raise ConnectionError("what listens there does not speak with Ray")
     except OSError as error:
         raise _no_cluster(found, str(error)) from error
+
+
+def _cluster_here() -> str:
+    """The address that Ray takes for `auto`: it may be that of a cluster which is gone. Nothing if there is none."""
+    try:
+        return services.get_ray_address_from_environment("auto", None) or ""
+    except ConnectionError:
+        return ""
 
 
 def _no_cluster(address: str, why: str) -> PruneBoardError:
@@ -151,7 +160,7 @@ class RayEngine:
 
     @contextmanager
     def spread(
-        self, work: Callable[[T], R], items: Sequence[T], workers: int, *, first_here: bool = True, ordered: bool = True
+        self, work: Callable[[T], R], items: Sequence[T], workers: int, *, ordered: bool = True
     ) -> Iterator[Iterator[R]]:
         """Tasks, each with one thread, some ahead of whoever takes the results."""
         self.dismiss()
@@ -185,12 +194,13 @@ class RayEngine:
         if self._made != sent:
             self.dismiss()
             self._made = sent
-        todo, deaths = collections.deque(items), 0
-        doing: dict[ray.ObjectRef, tuple[Any, T | None]] = {}  # None: it is being made
-        for _ in range(min(self.hands(device), len(items)) - len(self._stations)):
+        hands = min(self.hands(device), len(items))
+        todo, deaths = collections.deque(range(len(items))), collections.Counter[int | None]()
+        doing: dict[ray.ObjectRef, tuple[Any, int | None]] = {}  # stations and items; None: it is being made
+        for _ in range(hands - len(self._stations)):
             self._begin(doing, device)
         while True:
-            self._hand_out(todo, doing)
+            self._hand_out(items, todo, doing)
             if not todo and all(item is None for _, item in doing.values()):
                 break
             done = _finished(list(doing))
@@ -198,10 +208,12 @@ class RayEngine:
             try:
                 found = _value(done)
             except exceptions.RayActorError as error:
-                deaths += 1
-                if deaths > RETRIES:
+                deaths[item] += 1
+                # a node that dies takes all its workers along: what counts is how often the same work ended one
+                if deaths[item] > (RETRIES * hands if item is None else RETRIES):
+                    what = "before they could begin" if item is None else "over the same piece of work"
                     raise PruneBoardError(
-                        f"{deaths} workers died while they encoded, the last with: {error}. What was finished is kept"
+                        f"{deaths[item]} workers died {what}, the last with: {error}. What was finished is kept"
                     ) from error
                 self._stations.remove(station)
                 if item is not None:
@@ -214,12 +226,14 @@ class RayEngine:
             self._stations.remove(station)
             ray.kill(station)
 
-    def _hand_out(self, todo: collections.deque[T], doing: dict[ray.ObjectRef, tuple[Any, T | None]]) -> None:
+    def _hand_out(
+        self, items: Sequence[Any], todo: collections.deque[int], doing: dict[ray.ObjectRef, tuple[Any, int | None]]
+    ) -> None:
         """To every station that has nothing to do: also what a dead one left when the others were done already."""
         busy = [station for station, _ in doing.values()]
         for station in [each for each in self._stations if each not in busy][: len(todo)]:
             item = todo.popleft()
-            doing[station.work.remote(item)] = station, item
+            doing[station.work.remote(items[item])] = station, item
 
     def _begin(self, doing: dict[ray.ObjectRef, tuple[Any, Any]], device: str | None) -> None:
         kind: Any = ray.remote(num_cpus=1, num_gpus=self.share(device))(_Station)

@@ -1,4 +1,5 @@
-"""Whether another node would measure the same: this project's code, Python, and the libraries that compute.
+"""Whether another node would measure the same: this project's code, Python, the libraries that compute, and with which
+of a processor's instructions they do.
 
 Compared before a worker does anything, because a node with another checkout would silently give other figures.
 """
@@ -14,12 +15,14 @@ from pathlib import Path
 import harness
 import pruners
 from harness.files import library_versions
+from harness.instructions import VARIABLES, processor
 from pruners.core.errors import PruneBoardError
 
 LIBRARIES = (
     *("torch", "numpy", "numba", "scipy", "scikit-learn", "transformers", "colpali-engine", "peft", "pillow"),
     *("torchvision", "safetensors", "cloudpickle"),
 )
+PROCESSOR = "processor"
 
 
 @cache
@@ -29,6 +32,7 @@ def whereabouts() -> dict[str, str]:
     return {
         "PruneBoard": f"{version}, code {_code()}",
         "Python": ".".join(map(str, sys.version_info[:2])),
+        PROCESSOR: processor(),
         **library_versions(LIBRARIES),
     }
 
@@ -47,7 +51,11 @@ def require_same(expected: dict[str, str]) -> None:
     here = whereabouts()
     wrong = [f"{name} {here.get(name, 'absent')} instead of {there}" for name, there in expected.items()]
     if differs := [text for text, name in zip(wrong, expected, strict=True) if here.get(name) != expected[name]]:
-        raise PruneBoardError(f"it has {'; '.join(differs)}. Install the same on every node; a result would differ")
+        told = " ".join(f"{name}={value}" for name, value in VARIABLES["avx2"].items())
+        way_out = f"start Ray on every node, and this command, with {told}"
+        if here.get(PROCESSOR) == expected.get(PROCESSOR):
+            way_out = "install the same on every node"
+        raise PruneBoardError(f"it has {'; '.join(differs)}. A result would differ: {way_out}")
 
 
 def node_name() -> str:

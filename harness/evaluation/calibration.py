@@ -14,7 +14,7 @@ from harness.benchmarks.data_set import DataSet
 from harness.calibration.calibrate import BoundWindow, as_reported, given_or_saved, measured
 from harness.calibration.data import calibration_data_set, check_disjoint, draw
 from harness.encode_on import encode_on
-from harness.engine.engine import PROCESSES, WorkEngine
+from harness.engine.engine import PROCESSES, WorkEngine, workers_here
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, prepare
 from harness.evaluation.run_folder import RunFolder
@@ -112,7 +112,8 @@ def calibrated(
         _same_as_before(run, bound)
         setting.say(bound.told)
     with setting.progress("calibrate; a first run compiles", total=1, done=0) as advance:
-        ready = prepare(methods, bound.window if bound else None, pages, config.budgets, setting.workers)
+        workers = workers_here(setting.engine, setting.workers)
+        ready = prepare(methods, bound.window if bound else None, pages, config.budgets, workers)
         advance(1)
     run.write_json(RECORD, _record(data_set, store, bound, len(pages), ready))
     return ready

@@ -100,7 +100,7 @@ def _count(
         for c in range(columns.shape[1]):
             for i in range(len(rows)):
                 score = columns[n, c, rows[i]]
-                higher[c, i] += np.int32(score > known[c, i])
+                higher[c, i] += np.int32((score > known[c, i]) & (places[n] != own[i]))  # never above itself
                 before[c, i] += np.int32((score == known[c, i]) & (places[n] < own[i]))
 
 

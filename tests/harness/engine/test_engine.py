@@ -1,5 +1,6 @@
 """Engines by name, what a worker elsewhere refuses, and what travels: without a cluster, in one process."""
 
+import errno
 import os
 import pickle
 import socket
@@ -20,7 +21,7 @@ from harness.benchmarks.benchmark import load_benchmark
 from harness.encode import encode
 from harness.encode_on import PartOrder, _encode, device_elsewhere, encode_on
 from harness.engine import sameness
-from harness.engine.engine import PROCESSES, open_engine
+from harness.engine.engine import PROCESSES, open_engine, workers_here
 from harness.evaluation.kept_counts import BLOCK, KeptCounts, KeptRows
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.pruned_pages import Job
@@ -143,6 +144,33 @@ def test_an_address_that_does_not_answer_is_named_soon(listens: bool, monkeypatc
     assert time.monotonic() - begun < 30
 
 
+def test_a_cluster_that_is_gone_is_named_soon_by_auto_too(monkeypatch) -> None:
+    """Ray's file of the latest cluster outlives it."""
+    services = pytest.importorskip("ray._private.services")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(services, "find_gcs_addresses", set)
+    monkeypatch.setattr(services, "find_bootstrap_address", lambda folder: "127.0.0.1:1")
+    begun = time.monotonic()
+    with pytest.raises(PruneBoardError, match=r"no Ray cluster answers at 127.0.0.1:1 "), open_engine("ray"):
+        pass
+    assert time.monotonic() - begun < 30
+
+
+def test_a_cluster_has_more_workers_than_this_machine() -> None:
+    class Elsewhere:
+        elsewhere = True
+
+    assert workers_here(Elsewhere(), 512) == os.cpu_count()
+    assert workers_here(Elsewhere(), 1) == 1
+    assert workers_here(PROCESSES, 512) == 512, "as asked for, which is refused where it is too much"
+
+
+def test_a_node_with_another_processor_is_refused_with_what_makes_them_alike() -> None:
+    here = sameness.whereabouts()
+    with pytest.raises(PruneBoardError, match=r"processor .* instead of ppc64 VSX\..*ATEN_CPU_CAPABILITY=avx2"):
+        sameness.require_same({**here, "processor": "ppc64 VSX"})
+
+
 def test_a_node_with_other_code_or_libraries_is_refused() -> None:
     here = sameness.whereabouts()
     sameness.require_same(here)
@@ -214,6 +242,13 @@ def test_a_part_is_refused_where_the_backbones_file_is_another_one(made, tmp_pat
         _encode(registry.load(str(source)), order)
 
 
+def test_a_node_whose_benchmark_lacks_the_data_set_says_so(made, tmp_path: Path) -> None:
+    backbone, data_set, store = made
+    order = PartOrder(data_set.selector, "another", tmp_path / "other", {**store.manifest.identity}, {}, Part(1, 2))
+    with pytest.raises(StoreError, match=f"has no data set another here, only {data_set.name}"):
+        _encode(backbone, order)
+
+
 def test_what_is_made_by_hand_cannot_be_loaded_elsewhere(made, tmp_path: Path) -> None:
     class Elsewhere:
         elsewhere = True
@@ -238,3 +273,16 @@ def test_kept_vectors_come_back_as_they_were_put() -> None:
     assert rows.shape == (2, 2, pages)
     assert all(np.array_equal(rows[at], expected[cells[at]]) for at in np.ndindex(2, 2))
     assert (KeptCounts(3, 10).row(2) == 0).all(), "of pages that nobody wrote"
+    chosen = rng.random(pages) < 0.5
+    assert np.array_equal(table.totals(chosen), expected[:, chosen].sum(1, dtype=np.int64))
+
+
+def test_a_full_disk_is_named_by_the_file_of_what_was_kept(tmp_path: Path, monkeypatch) -> None:
+    def full(*write: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    table = KeptCounts(3, 10, tmp_path / "kept")
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        table.put(np.arange(2), np.ones((3, 2)))
+    assert error.value.filename == str(tmp_path / "kept")

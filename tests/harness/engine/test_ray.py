@@ -109,6 +109,29 @@ def test_what_a_dead_worker_left_is_done_by_one_that_had_finished(cluster, tmp_p
         assert len(begun) == 3
 
 
+@pytest.mark.timeout(300)
+def test_many_workers_may_die_if_no_piece_of_work_ends_them_again_and_again(
+    cluster, tmp_path: Path, monkeypatch
+) -> None:
+    """As when a node of many cores dies."""
+    monkeypatch.setattr("harness.engine.ray.RETRIES", 1)
+
+    def make():
+        def work(item: str) -> str:
+            died = tmp_path / item
+            if item == "deadly" or not died.exists():
+                died.touch()
+                os._exit(1)
+            return item
+
+        return work
+
+    with open_engine("ray", ray_address=cluster.address) as (engine, _):
+        assert sorted(engine.stations(make, ["a", "b", "c"], "cpu")) == ["a", "b", "c"]
+        with pytest.raises(PruneBoardError, match="2 workers died over the same piece of work"):
+            list(engine.stations(make, ["deadly"], "cpu"))
+
+
 def test_results_come_in_order_or_as_they_come_and_errors_name_the_node(cluster) -> None:
     with open_engine("ray", ray_address=cluster.address) as (engine, workers):
         assert workers == 2

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from harness.metrics.ranking import Evaluator
 from harness.metrics.ranks import JudgedPairs, RankCounts, by_descending_id
 
 PAGES, CELLS, QUERIES, DEPTH = 23, 2, 3, 5
@@ -45,6 +46,16 @@ def test_counts_equal_a_sort(seed: int, parts: int) -> None:
         for kept, query in enumerate(judged.queries):
             assert total.best[cell, kept].tolist() == [place[page] for page in orders[query][:DEPTH]]
             assert total.heights[cell, kept].tolist() == [scores[page, cell, query] for page in orders[query][:DEPTH]]
+
+
+def test_a_page_never_stands_above_itself() -> None:
+    """Scored a second time, elsewhere, its last digit may come out higher."""
+    evaluate = Evaluator({"q": {"a": 1}}, ["q"], ["a", "b"])
+    known = np.array([[1.0]], np.float32)
+    again = np.nextafter(known, np.float32(2))
+    counts = RankCounts.none(evaluate.judged, 1, 1)
+    counts.count(evaluate.judged, known, again[None], np.array([0]))
+    assert counts.ranks(evaluate.judged, 200).tolist() == [[1]]
 
 
 def test_ids_in_order_and_out_of_order_give_the_same_places() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import tally
+from harness.files import checksum
+from harness.instructions import processor
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners.core.errors import PruneBoardError
@@ -64,7 +67,7 @@ def evaluate_data_sets(
     plans = [
         plan
         for data_set in data_sets
-        if (plan := _plan(config, data_set, stores[data_set.name], methods, run, progress))
+        if (plan := _plan(config, data_set, stores[data_set.name], methods, run, progress, workers, engine))
     ]
     failures: dict[str, str] = {}
     for plan in plans:
@@ -73,7 +76,14 @@ def evaluate_data_sets(
 
 
 def _plan(
-    config: Config, data_set: DataSet, store: Store, methods: Sequence[Method], run: RunFolder, progress: Progress
+    config: Config,
+    data_set: DataSet,
+    store: Store,
+    methods: Sequence[Method],
+    run: RunFolder,
+    progress: Progress,
+    workers: int,
+    engine: WorkEngine,
 ) -> _Plan | None:
     missing = [method for method in methods if not run.has(data_set.name, method.slug)]
     if not missing and run.has(data_set.name, FULL):
@@ -83,7 +93,8 @@ def _plan(
         raise PruneBoardError(f"no query of {data_set.name} has a relevant page, so nothing can be measured on it")
     if left_out := len(store.query_ids) - len(evaluator.evaluate.query_ids):
         run.log(f"{data_set.name}: {left_out} queries have no relevant page and are left out")
-    missing, lost = at_realised_ratio(missing, methods, store, config.seed, data_set.name, progress)
+    by = config.seed, data_set.name, progress, workers, engine
+    missing, lost = at_realised_ratio(missing, methods, store, *by)
     return _Plan(config, store, tuple(missing), evaluator, lost)
 
 
@@ -97,9 +108,10 @@ def _evaluate(
 ) -> dict[str, str]:
     """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
     store, name, start = plan.store, plan.evaluator.data_set.name, time.perf_counter()
-    with progress(f"{name}: prune, score", total=len(store), done=0) as advance:
-        found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine)
     data = read_from(plan.evaluator.data_set, store)
+    checkpoint = run.checkpoint(name, _key(plan, made_by, data))
+    with progress(f"{name}: prune, score", total=len(store), done=0) as advance:
+        found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine, checkpoint)
     run.write_result(FULL, plan.evaluator.full(found, store.dim), measuring() | data)
 
     scored = [method for method in plan.methods if method.text not in found.failures]
@@ -108,6 +120,15 @@ def _evaluate(
             made = {**made_by[method.text], **data}
             run.write_result(method.slug, plan.evaluator.method(method, found, store.dim), made)
             advance(1)
+    checkpoint.remove()
     run.add_timings(name, found.milliseconds)
     run.log(f"{name}: {len(plan.methods)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
     return {**found.failures, **plan.lost}
+
+
+def _key(plan: _Plan, made_by: Mapping[str, Mapping[str, str]], data: Mapping[str, str]) -> str:
+    """What the counts of a data set depend on: who goes on with them must have all of it."""
+    methods = [(m.text, m.trials, m.at, dict(made_by[m.text])) for m in plan.methods]
+    setting = plan.config.budgets, plan.config.seed, plan.config.profile, plan.config.device
+    depends = [methods, setting, measuring(), dict(data), plan.evaluator.evaluate.query_ids, processor()]
+    return checksum(json.dumps(depends).encode())

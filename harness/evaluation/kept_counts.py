@@ -1,7 +1,7 @@
 """How many vectors each cell keeps of each page: the one thing of an evaluation that is as long as the corpus.
 
-It lies in a file without a name, in the folder for temporary files, so that a million pages take no more memory than
-ten thousand. When a method's result is written, it is read back a row at a time.
+It lies in a file, so that a million pages take no more memory than ten thousand. When a method's result is written, it
+is read back a row at a time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -19,9 +21,15 @@ BLOCK = 4096  # pages read at once
 class KeptCounts:
     """A table `[cells, pages]` on disk, whose columns are written in any order. Pages never written have zeros."""
 
-    def __init__(self, cells: int, pages: int) -> None:
-        self.cells, self.pages = cells, pages
-        self._file = tempfile.TemporaryFile(prefix="pruneboard-", buffering=0)  # noqa: SIM115 (closed with the table)
+    def __init__(self, cells: int, pages: int, path: Path | None = None) -> None:
+        """In the file at `path`, as it is there or new; None: in one without a name, in the folder for such files."""
+        self.cells, self.pages, self.path = cells, pages, path
+        # closed with the table
+        if path is None:
+            self._file = tempfile.TemporaryFile(prefix="pruneboard-", buffering=0)  # noqa: SIM115
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
         self._file.truncate(pages * self._width)
 
     @property
@@ -34,16 +42,36 @@ class KeptCounts:
         columns = np.ascontiguousarray(kept.T, np.int32)
         for run in np.split(np.arange(len(pages)), np.flatnonzero(np.diff(pages) != 1) + 1):
             data = columns[run].tobytes()
-            if os.pwrite(self._file.fileno(), data, int(pages[run[0]]) * self._width) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), tempfile.gettempdir())
+            try:
+                written = os.pwrite(self._file.fileno(), data, int(pages[run[0]]) * self._width)
+            except OSError as error:
+                raise self._named(error.errno or errno.EIO) from error
+            if written < len(data):
+                raise self._named(errno.ENOSPC)
 
     def row(self, cell: int) -> np.ndarray:
         """Kept at a cell of every page."""
         found = np.empty(self.pages, np.int32)
+        for start, columns in self._blocks():
+            found[start : start + BLOCK] = columns[:, cell]
+        return found
+
+    def totals(self, pages: np.ndarray) -> np.ndarray:
+        """Kept at each cell, of the pages that are `True`."""
+        found = np.zeros(self.cells, np.int64)
+        for start, columns in self._blocks():
+            found += columns[pages[start : start + BLOCK]].sum(0)
+        return found
+
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Some pages after the other: the first of them, and what was kept `[pages, cells]`."""
         for start in range(0, self.pages, BLOCK):
             data = os.pread(self._file.fileno(), BLOCK * self._width, start * self._width)
-            found[start : start + BLOCK] = np.frombuffer(data, np.int32)[cell :: self.cells]
-        return found
+            yield start, np.frombuffer(data, np.int32).reshape(-1, self.cells)
+
+    def _named(self, number: int) -> OSError:
+        """An error that says where the file is, which is as long as the corpus."""
+        return OSError(number, os.strerror(number), str(self.path or tempfile.gettempdir()))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,14 @@ beside it at that same ratio, data set by data set (SAP paper, App. "Baseline Im
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
+from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
 from harness.evaluation.methods import Method, choose_methods, codecs_alone
+from harness.evaluation.shared_store import SharedStore
+from harness.evaluation.tally import BLOCK, portions
 from harness.progress import Progress
 from harness.store.reader import Store
 from pruners import Merged, Pruner, Subset, prune
@@ -56,24 +60,31 @@ def add_partners(
 
 
 def at_realised_ratio(
-    missing: Sequence[Method], methods: Sequence[Method], store: Store, seed: int, data_set: str, progress: Progress
+    missing: Sequence[Method],
+    methods: Sequence[Method],
+    store: Store,
+    seed: int,
+    data_set: str,
+    progress: Progress,
+    workers: int = 1,
+    engine: WorkEngine = PROCESSES,
 ) -> tuple[list[Method], dict[str, str]]:
     """The `missing` of a data set's methods, partners bound to the ratio that their method keeps there.
 
     Partners whose method fails have no ratio to be evaluated at: they come back as failures.
     """
-    leading = [m for m in methods if any(partner.partner_of == m.text for partner in missing)]
+    leading = tuple(m for m in methods if any(partner.partner_of == m.text for partner in missing))
     kept, vectors = dict.fromkeys((m.text for m in leading), 0), 0
     if leading:
-        with progress(f"{data_set}: ratios kept", total=len(store), done=0) as advance:
-            for page in store.pages():
-                vectors += len(page)
-                for method in [m for m in leading if m.text in kept]:
-                    try:
-                        kept[method.text] += _count(prune(method.pruner, page, ANY_BUDGET, seed=seed))
-                    except PrunerError:  # scoring meets the same page, and reports it
-                        del kept[method.text]
-                advance(1)
+        blocks = portions(range(len(store)), block=BLOCK)
+        with (
+            progress(f"{data_set}: ratios kept", total=len(store), done=0) as advance,
+            engine.spread(_KeptOf(store, leading, seed), blocks, workers, ordered=False) as results,
+        ):
+            for found, counts, pages in results:
+                vectors += found
+                kept = {text: kept[text] + counts[text] for text in kept if text in counts}
+                advance(pages)
     bound: list[Method] = []
     lost: dict[str, str] = {}
     for method in missing:
@@ -84,6 +95,34 @@ def at_realised_ratio(
         else:
             lost[method.text] = f"{method.partner_of} failed, so there is no ratio to evaluate it at"
     return bound, lost
+
+
+@dataclass(frozen=True)
+class _KeptOf:
+    """What a worker does with some pages: vectors of all, and kept by each method that did not fail; how many pages."""
+
+    store: Store
+    methods: tuple[Method, ...]
+    seed: int
+
+    def __call__(self, pages: Sequence[int]) -> tuple[int, dict[str, int], int]:
+        vectors, kept = 0, dict.fromkeys((m.text for m in self.methods), 0)
+        for page in map(self.store.page, pages):
+            vectors += len(page)
+            for method in [m for m in self.methods if m.text in kept]:
+                try:
+                    kept[method.text] += _count(prune(method.pruner, page, ANY_BUDGET, seed=self.seed))
+                except PrunerError:  # scoring meets the same page, and reports it
+                    del kept[method.text]
+        return vectors, kept, len(pages)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another machine go names: pages are read from the store there."""
+        return _received, (SharedStore.of(self.store), self.methods, self.seed)
+
+
+def _received(sent: Any, methods: tuple[Method, ...], seed: int) -> _KeptOf:
+    return _KeptOf(SharedStore.open(sent), methods, seed)
 
 
 def _count(result: Subset | Merged) -> int:

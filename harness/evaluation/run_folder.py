@@ -5,6 +5,7 @@ environment.json       versions, hardware, state of the code
 calibration.json       windows and thresholds that were learned
 stores.json            key and content hashes of every data set that was read
 results/<data set>/<method>.json, .parquet      summary by budget and what made it; one row a query, budget, trial
+results/<data set>/.scoring                     what was counted so far; gone when the data set is done
 failures.json          methods without results, and why
 timings.json           pruning milliseconds a page: the one file that differs between equal runs
 log.txt
@@ -30,10 +31,12 @@ import pyarrow.parquet as pq
 
 from harness import parquet
 from harness.checked_folder import CheckedFolder, DamagedError
+from harness.evaluation.checkpoint import Checkpoint
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.kept_counts import KeptRows
 from harness.evaluation.results import Result
 from harness.files import library_versions
+from harness.instructions import processor
 from harness.memory import give_back
 from harness.metrics.results_table import HEADLINE, KEYS, ResultsTable
 from pruners.core.errors import PruneBoardError
@@ -45,6 +48,7 @@ LIBRARIES = (
 
 
 KEPT = ".kept.parquet"
+SCORING = ".scoring"
 PACKED = 2**20
 """Counts of kept vectors that are read and packed at once: packing takes about twenty bytes for each."""
 KEPT_FORM = {"budget": "number", "trial": "integer", "kept": "integers"}
@@ -140,6 +144,10 @@ class RunFolder:
         with pq.ParquetFile(io.BytesIO(self._files.read(_name(data_set, slug, ".parquet")))) as file:
             return file.read(columns, use_threads=False)
 
+    def checkpoint(self, data_set: str, key: str) -> Checkpoint:
+        """Of a data set that is being scored, by what its counts depend on."""
+        return Checkpoint(self.folder / _name(data_set, SCORING, ""), key)
+
     def add_timings(self, data_set: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}
         self.write_json("timings.json", {**known, data_set: {**known.get(data_set, {}), **milliseconds}})
@@ -186,12 +194,10 @@ def read_kept(data: bytes, budgets: int) -> np.ndarray:
 
 def environment() -> dict[str, Any]:
     """Where a run was made: another processor, or another version of a library, may round a last digit otherwise."""
-    import torch
-
     return {
         "python": sys.version.split()[0],
         "platform": f"{platform.system()}, {os.cpu_count()} cores",
-        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+        "processor": processor(),
         "libraries": library_versions(LIBRARIES),
         "code": _git_state(),
     }

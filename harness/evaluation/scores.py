@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from harness.backbones.base import choose_device
-from harness.engine.engine import PROCESSES, WorkEngine
+from harness.engine.engine import PROCESSES, WorkEngine, workers_here
 from harness.evaluation.index_size import FLOAT16, vector_bits
 from harness.evaluation.pruned_pages import NATIVE, Job, PrunedPage, pack, prune_pages, unpack
 from harness.evaluation.shared_store import SharedStore
@@ -91,7 +91,6 @@ def spread_scores(
     then: Callable[[Lots], Any] = in_a_row,
     *,
     engine: WorkEngine = PROCESSES,
-    first_here: bool = True,
     ordered: bool = True,
 ) -> Iterator[Iterator[Any]]:
     """Portions of pages, pruned by workers and scored; `then` makes of each what is wanted, where it was scored.
@@ -100,7 +99,7 @@ def spread_scores(
     """
     if not job.queries.on_gpu:
         work = Scoring(job, then)
-        with engine.spread(work, portions, workers, first_here=first_here, ordered=ordered) as results:
+        with engine.spread(work, portions, workers, ordered=ordered) as results:
             yield results
         return
 
@@ -119,7 +118,7 @@ def spread_scores(
                 f"{len(job.queries)} queries: score on cores with --device cpu. What was finished is kept"
             ) from error
 
-    with PROCESSES.spread(prune, portions, workers, first_here=first_here) as results:
+    with PROCESSES.spread(prune, portions, workers_here(engine, workers)) as results:
         yield (then([(pages, score(pages, packed))]) for pages, packed in zip(portions, results, strict=True))
 
 

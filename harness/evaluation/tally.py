@@ -8,13 +8,16 @@ whatever the corpus, and counts are the same whatever the workers.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.engine.engine import PROCESSES, WorkEngine
+from harness.evaluation.checkpoint import Checkpoint
 from harness.evaluation.kept_counts import KeptCounts
 from harness.evaluation.methods import Method
 from harness.evaluation.pruned_pages import Job
@@ -101,8 +104,10 @@ class Tally:
     """As in facts of pages."""
 
     @classmethod
-    def begin(cls, methods: Sequence[Method], budgets: tuple[float, ...], evaluate: Evaluator) -> Tally:
-        """Nothing counted yet."""
+    def begin(
+        cls, methods: Sequence[Method], budgets: tuple[float, ...], evaluate: Evaluator, kept: Path | None = None
+    ) -> Tally:
+        """Nothing counted yet. `kept` is the file for what is kept of each page; None: a temporary one."""
         cells, pages = sum(len(m.budgets(budgets)) * m.trials for m in methods), len(evaluate.by_id)
         return cls(
             methods,
@@ -110,7 +115,7 @@ class Tally:
             evaluate,
             np.full((1 + cells, len(evaluate.judged.rows)), np.nan, np.float32),
             RankCounts.none(evaluate.judged, 1 + cells, TOP),
-            KeptCounts(1 + cells, pages),
+            KeptCounts(1 + cells, pages, kept),
             np.zeros(1 + cells, np.int64),
             np.zeros(cells, np.int64),
             np.zeros(len(methods)),
@@ -123,6 +128,29 @@ class Tally:
         self.seconds += facts.seconds
         self.prompt_vectors += facts.prompt_vectors
         self.failed = _earliest([self.failed, facts.failures])
+
+    @property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        counts = {name: getattr(self.counts, name) for name in ("higher", "before", "best", "heights")}
+        return {"known": self.known, **counts, "vectors": self.vectors, "bits": self.bits, "seconds": self.seconds}
+
+    def state(self, counted: np.ndarray) -> dict[str, np.ndarray]:
+        """All that was counted, of the pages that are `True`; what was kept of them lies in its file."""
+        others = {"prompt_vectors": np.array(self.prompt_vectors), "failed": np.array(json.dumps(self.failed))}
+        return {**self._arrays, **others, "counted": np.packbits(counted)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Take up what `state` gave; the pages that were counted. None, and nothing changed, if that is not what lies
+        in the file of what was kept.
+        """
+        counted = np.unpackbits(state["counted"], count=self.kept.pages).astype(bool)
+        if not np.array_equal(self.kept.totals(counted), state["vectors"]):
+            return None
+        for name, array in self._arrays.items():
+            array[...] = state[name]
+        self.prompt_vectors = int(state["prompt_vectors"])
+        self.failed = {text: (page, why) for text, (page, why) in json.loads(str(state["failed"])).items()}
+        return counted
 
     @property
     def failures(self) -> dict[str, str]:
@@ -177,35 +205,57 @@ class Counting:
 
 
 def tally(
-    job: Job, evaluate: Evaluator, workers: int, advance: Callable[[int], None], engine: WorkEngine = PROCESSES
+    job: Job,
+    evaluate: Evaluator,
+    workers: int,
+    advance: Callable[[int], None],
+    engine: WorkEngine = PROCESSES,
+    checkpoint: Checkpoint | None = None,
 ) -> Tally:
-    """Prune, score and count all pages of a store."""
-    found = Tally.begin(job.methods, job.budgets, evaluate)
-    on_gpu = job.queries.on_gpu  # what workers send from process to process is held
-    together, block = (AT_THE_END, AT_THE_END) if on_gpu else (TOGETHER, BLOCK)
-    judged = np.unique(evaluate.judged.pages[evaluate.judged.pages >= 0]).tolist()
-    hold = len(judged) * len(found.known) * len(job.queries) * 4 <= HELD
-    held = np.empty((len(judged) if hold else 0, len(found.known), len(job.queries)), np.float32)
-    with spread_scores(job, portions(judged, together), workers, engine=engine) as results:
-        for i, (page, scored) in enumerate(zip(judged, itertools.chain.from_iterable(results), strict=True)):
-            evaluate.judged.scores(scored.scores, page, found.known)
+    """Prune, score and count all pages of a store. With a checkpoint, who was killed goes on where it was."""
+    found = Tally.begin(job.methods, job.budgets, evaluate, checkpoint.kept if checkpoint else None)
+    together, block = (AT_THE_END, AT_THE_END) if job.queries.on_gpu else (TOGETHER, BLOCK)  # what is sent is held
+    state = checkpoint.read() if checkpoint else None
+    counted = None if state is None else found.restore(state)
+    if counted is not None:
+        advance(int(counted.sum()))
+    else:
+        if checkpoint:  # what it says is not of the pages that will now be noted
+            checkpoint.path.unlink(missing_ok=True)
+        counted = _count_judged(job, found, workers, together, advance, engine)
+    rest = np.flatnonzero(~counted).astype(np.int32)
+    count = Counting(evaluate.judged, found.known)
+    with spread_scores(job, portions(rest, together, block), workers, count, engine=engine, ordered=False) as parts:
+        for counts, facts in parts:
+            found.counts.add(counts)
+            found.add(facts)
+            counted[facts.pages] = True
+            if checkpoint and checkpoint.due:
+                checkpoint.write(found.state(counted))
+            advance(len(facts.pages))
+    return found
+
+
+def _count_judged(
+    job: Job, found: Tally, workers: int, together: int, advance: Callable[[int], None], engine: WorkEngine
+) -> np.ndarray:
+    """Score the judged pages, and count them too if all their scores can be held until then; the pages counted."""
+    judged, counted = found.evaluate.judged, np.zeros(len(job.store), bool)
+    pages = np.unique(judged.pages[judged.pages >= 0])
+    hold = len(pages) * len(found.known) * len(job.queries) * 4 <= HELD
+    # one array, so that the system has its memory again afterwards
+    held = np.empty((len(pages) if hold else 0, len(found.known), len(job.queries)), np.float32)
+    with spread_scores(job, portions(pages.tolist(), together), workers, engine=engine) as results:
+        for i, (page, scored) in enumerate(zip(pages.tolist(), itertools.chain.from_iterable(results), strict=True)):
+            judged.scores(scored.scores, page, found.known)
             if hold:
                 held[i] = scored.scores
                 found.add(PageFacts.of([page], [scored]))
                 advance(1)
     if hold:
-        found.counts.count(evaluate.judged, found.known, held, np.array(judged, np.int64))
-    del held  # as one array, so that the system has its memory again
-
-    rest = np.setdiff1d(np.arange(len(job.store), dtype=np.int32), judged if hold else [], assume_unique=True)
-    blocks, more = portions(rest, together, block), {"first_here": not judged, "ordered": False}
-    count = Counting(evaluate.judged, found.known)
-    with spread_scores(job, blocks, workers, count, engine=engine, **more) as parts:
-        for counts, facts in parts:
-            found.counts.add(counts)
-            found.add(facts)
-            advance(len(facts.pages))
-    return found
+        found.counts.count(judged, found.known, held, pages)
+        counted[pages] = True
+    return counted
 
 
 def portions(pages: Any, together: int = TOGETHER, block: int = TOGETHER) -> list[Any]:

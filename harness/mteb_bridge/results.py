@@ -49,7 +49,7 @@ def write_results(
         for part in parts:
             store = stores[part.name]
             # all methods, as in the evaluation: rounding depends on what merged vectors are multiplied together
-            bound, _ = at_realised_ratio(methods, methods, store, config.seed, part.name, progress)
+            bound, _ = at_realised_ratio(methods, methods, store, config.seed, part.name, progress, workers)
             with progress(f"{part.name}: score for mteb", total=len(store), done=0) as advance:
                 scores.append(score_matrices(part, store, bound, config, workers, advance))
         cells = list(_cells(bound, scores, config))

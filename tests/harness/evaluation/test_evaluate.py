@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from toy import CRASHING
 from typer.testing import CliRunner
 
 from harness.cli import app
+from harness.evaluation import checkpoint
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.run_folder import RunFolder
@@ -278,6 +281,41 @@ def start(toy, out: Path) -> subprocess.Popen:
     return subprocess.Popen(
         [*command, *stores, *methods], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
+
+
+def test_a_run_that_is_killed_while_it_scores_goes_on_within_the_data_set(
+    toy, found: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Nobody catches it."""
+
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    most, seen = 18, []  # of 25 pages, 12 of them judged
+
+    @contextmanager
+    def watched(what: str, *, total: int, done: int) -> Iterator[Callable[..., None]]:
+        count = 0
+
+        def advance(pages: int, note: str = "") -> None:
+            nonlocal count
+            count += pages
+            if what == "tongues: prune, score":
+                seen.append(pages)
+                if count >= most:
+                    raise Killed
+
+        yield advance
+
+    config = Config(backbone=toy.backbone, benchmark=toy.benchmark, calibration=toy.calibration, pruners=METHODS)
+    where = RunPaths(toy.folder / "stores", tmp_path, 1)
+    with pytest.raises(Killed):
+        evaluate(config, where, watched)
+    assert list(tmp_path.rglob(".scoring"))
+    most = 10**6
+    seen.clear()
+    evaluate(config, where, watched)
+    assert seen[0] >= 18, "what was counted is not counted again"
+    assert contents(tmp_path) == contents(found.run.folder)
 
 
 @pytest.mark.slow

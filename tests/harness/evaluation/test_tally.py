@@ -3,6 +3,7 @@
 import itertools
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluation import scores
+from harness.evaluation import checkpoint, scores
 from harness.evaluation import tally as tallies
+from harness.evaluation.checkpoint import Checkpoint
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.pruned_pages import Job, pack, prune_pages, unpack
 from harness.evaluation.scores import gold_queries, load_queries
@@ -70,12 +72,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(folder)
 
 
-def run(store: Store, workers: int) -> tuple[list[np.ndarray], int]:
+def run(store: Store, workers: int, advance=lambda pages: None, **more) -> tuple[list[np.ndarray], int]:
     methods = tuple(choose_methods(["random", "kmeans", "first_k"], 2))
     evaluate = Evaluator(QRELS, store.query_ids, store.page_ids)
     queries = load_queries(store, range(QUERIES))
     done: list[int] = []
-    found = tally(Job(store, methods, (0.2, 0.5), 42, queries, gold_queries(evaluate)), evaluate, workers, done.append)
+
+    def took(pages: int) -> None:
+        done.append(pages)
+        advance(sum(done))
+
+    job = Job(store, methods, (0.2, 0.5), 42, queries, gold_queries(evaluate))
+    found = tally(job, evaluate, workers, took, **more)
     counts = found.counts
     arrays = [
         found.known,
@@ -104,6 +112,61 @@ def test_workers_and_memory_change_no_bit(store: Store, monkeypatch: pytest.Monk
     assert not np.isnan(expected[0]).any()
 
 
+class Killed(BaseException):
+    """As a process that is killed: nobody catches it."""
+
+
+def kill_at(pages: int):
+    def advance(done: int) -> None:
+        if done >= pages:
+            raise Killed
+
+    return advance
+
+
+@pytest.mark.parametrize("held", [tallies.HELD, 0], ids=["judged pages held", "judged pages scored twice"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_who_was_killed_goes_on_where_it_was_and_ends_with_the_same_bits(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, held: int
+) -> None:
+    expected, _ = run(store, 1)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(tallies, "HELD", held)
+    monkeypatch.setattr(tallies, "BLOCK", 8)
+    first, last = Checkpoint(tmp_path / "scoring", "key"), Checkpoint(tmp_path / "scoring", "key")
+    with pytest.raises(Killed):
+        run(store, workers, kill_at(60), checkpoint=first)
+    taken: list[int] = []
+    found, done = run(store, workers, taken.append, checkpoint=last)
+    assert done == PAGES
+    assert taken[0] >= 60, "what was counted is not counted again"
+    for one, other in zip(expected, found, strict=True):
+        assert np.array_equal(one, other)
+    last.remove()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("spoil", ["another key", "counts", "what was kept"])
+def test_counts_that_are_not_of_this_work_or_damaged_are_not_gone_on_with(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
+) -> None:
+    expected, _ = run(store, 1)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    path = tmp_path / "scoring"
+    with pytest.raises(Killed):
+        run(store, 1, kill_at(60), checkpoint=Checkpoint(path, "key"))
+    if spoil != "another key":
+        file = path if spoil == "counts" else Checkpoint(path, "key").kept
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    taken: list[int] = []
+    found, _ = run(store, 1, taken.append, checkpoint=Checkpoint(path, "other" if spoil == "another key" else "key"))
+    assert taken[0] == 1, "from the first page on"
+    for one, other in zip(expected, found, strict=True):
+        assert np.array_equal(one, other)
+
+
 @pytest.fixture
 def like_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors stay on the CPU; all else is as beside a GPU: workers prune, this process scores, in torch operations."""
@@ -124,7 +187,7 @@ def test_beside_a_gpu_workers_prune_and_change_no_bit(
     calls, _ = len(pruned_by), scored_by.clear()
     shared, done = run(store, 3)
     assert done == PAGES
-    assert len(pruned_by) == calls + 1  # the first page is pruned here, all others elsewhere
+    assert len(pruned_by) == calls + 2  # the first judged page and the first other one are pruned here, and no more
     assert scored_by == [here] * PAGES
     for one, other in zip(alone, shared, strict=True):
         assert np.array_equal(one, other)

@@ -206,7 +206,7 @@ class Calibrated:
 
 def calibrate(
     backbone: Backbone | str = "nano",
-    benchmark: str = "minidocs-calibration",
+    benchmark: str | None = None,
     *,
     pairs: int = 500,
     gamma: float = 0.10,
@@ -222,9 +222,12 @@ def calibrate(
     progress: Progress | None = None,
     say: Say | None = None,
 ) -> Calibrated:
-    """Find the layers that SAP should read on a backbone, and save them for evaluations."""
+    """Find the layers that SAP should read on a backbone, and save them for evaluations.
+
+    `benchmark` has the calibration pairs; only for `nano`, which was made for drawn pages, there is one by itself.
+    """
     from harness.calibration.calibrate import calibrate as run
-    from harness.calibration.data import calibration_data_set
+    from harness.calibration.data import calibration_data_set, own_calibration_set
     from harness.encode import default_root
     from harness.engine.engine import open_engine
     from harness.evaluation.head import head_of_encoding
@@ -235,7 +238,7 @@ def calibrate(
     root = Path(store) if store else default_root()
     more: dict[str, Any] = {"pairs": pairs, "gamma": gamma, "rho": rho, "seed": seed}
     with open_engine(engine, ray_address=ray_address, ray_gpus_per_worker=ray_gpus_per_worker) as (opened, _):
-        data_set = calibration_data_set(benchmark)
+        data_set = calibration_data_set(benchmark or own_calibration_set(loaded.card.name))
         if line := head_of_encoding([data_set], loaded, root, opened):
             (say or nobody)(line)
         found, path = run(loaded, data_set, root, progress=progress or quiet, engine=opened, **more)

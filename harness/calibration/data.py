@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from harness.benchmarks.benchmark import load_benchmark
 from harness.benchmarks.data_set import DataSet
+from harness.benchmarks.embedded import CALIBRATION
 from harness.metrics.retention import GoldPairs
 from harness.store.reader import Store
 from pruners.core.errors import PruneBoardError
@@ -20,6 +21,16 @@ def calibration_data_set(name: str) -> DataSet:
             f"--calibration {name} has {len(data_sets)} data sets ({', '.join(d.name for d in data_sets)}); name one"
         )
     return data_sets[0]
+
+
+def own_calibration_set(backbone: str) -> str:
+    """The benchmark that a backbone is calibrated on if none is named."""
+    if backbone == "nano":
+        return CALIBRATION
+    raise PruneBoardError(
+        f"name the pages to calibrate {backbone} on with --benchmark: colpali-train, as in the SAP paper, or a folder "
+        "in ViDoRe's layout. Every later evaluation of this backbone will use the window that comes out"
+    )
 
 
 def gold_pairs(data_set: DataSet, store: Store) -> list[tuple[int, int]]:

@@ -15,8 +15,9 @@ from harness.console import output, people, print_rows
 def calibrate(
     backbone: Annotated[str, typer.Option(help="Name, name=folder, name=id@revision, or your_file.py.")] = "nano",
     benchmark: Annotated[
-        str, typer.Option(help="Data set with the calibration pairs: name or folder in ViDoRe's layout.")
-    ] = "minidocs-calibration",
+        str | None,
+        typer.Option(help="Calibration pairs: a name or a folder in ViDoRe's layout. Of nano: minidocs-calibration."),
+    ] = None,
     pairs: Annotated[int, typer.Option(help="Calibration pairs (N in the paper).")] = 500,
     gamma: Annotated[float, typer.Option(help="Keep ratio at which layers are compared.")] = 0.10,
     rho: Annotated[float, typer.Option(help="Width of the window as a part of the depth.")] = 0.2,

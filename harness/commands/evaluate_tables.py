@@ -35,7 +35,7 @@ BY_BYTES = {name: figure for name, figure in FIGURES.items() if name not in ("SR
 
 
 def show_run(settings: Config, rows: list[dict[str, Any]]) -> None:
-    """One table a budget, best first. Methods that share the best rank are bold: they cannot be told apart."""
+    """One table a budget, best first. Methods that share the best rank are bold: none differs surely from the first."""
     from harness.evaluation.same_bytes import same_bytes
     from harness.runs.table import table_rows
     from pruners.core.budget import UNPRUNED

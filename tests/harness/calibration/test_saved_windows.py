@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from harness.backbones import registry
 from harness.backbones.contract import Card
 from harness.calibration.calibrate import as_reported
+from harness.calibration.data import own_calibration_set
 from harness.calibration.window_files import read_window, reported, window_file
 from harness.cli import app
 from harness.evaluation.config import Config
@@ -161,3 +162,9 @@ def test_a_window_made_with_another_library_or_another_version_of_ones_own_file_
     with pytest.raises(PruneBoardError, match="another backbone: code"):
         read_window(file, edited)
     assert window_file(place, edited) != window_file(place, own)
+
+
+def test_only_nano_has_pages_to_calibrate_on_by_itself() -> None:
+    assert own_calibration_set("nano") == "minidocs-calibration"
+    with pytest.raises(PruneBoardError, match="name the pages to calibrate colqwen2 on with --benchmark"):
+        own_calibration_set("colqwen2")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from harness.evaluation.results import DataSetEvaluator
 from harness.evaluation.run_folder import RunFolder
 from harness.evaluation.scores import gold_queries, load_queries
 from harness.evaluation.tally import tally
+from harness.memory import peak_mb, peak_mb_of_children
 from harness.progress import Progress
 from pruners import Page, unit
 
@@ -142,17 +142,15 @@ def _evaluate(pages: int, queries: int, tokens: int, workers: int) -> dict[str, 
         for method in methods:
             run.write_result(method.slug, evaluator.method(method, found, DIM), {})
     seconds, cpu = time.perf_counter() - start, _cpu() - before
-    unit_mb = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
-    both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    peaks = [resource.getrusage(who).ru_maxrss * unit_mb / 2**20 for who in both]
+    peak, workers_peak = peak_mb(), peak_mb_of_children()
     return {
         "pages": pages,
         "cpu": round(cpu, 1),
         "per_page": round(1000 * cpu / pages, 2),
         "limit": round(1000 * _limit(store), 2),
         "seconds": round(seconds, 1),
-        "peak_mb": round(peaks[0]),
-        "worker_peak_mb": round(peaks[1]),
+        "peak_mb": round(peak),
+        "worker_peak_mb": round(workers_peak),
     }
 
 

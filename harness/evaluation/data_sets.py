@@ -87,6 +87,7 @@ def _plan(
 ) -> _Plan | None:
     missing = [method for method in methods if not run.has(data_set.name, method.slug)]
     if not missing and run.has(data_set.name, FULL):
+        run.checkpoint(data_set.name, "").remove()  # of a run that was killed when all was written
         return None
     evaluator = DataSetEvaluator.of(data_set, store.query_ids)
     if not evaluator.evaluate.query_ids:

@@ -130,7 +130,7 @@ def _measure(setting: Setting, methods: list[Method], known: Mapping[str, Catalo
 def _require_fit(config: Config, methods: list[Method], card: Card, say: Callable[[str], None]) -> list[Method]:
     """Before any work: the methods that a backbone can serve. An error if there is none."""
     reasons = unfit(methods, card)
-    if len(reasons) == len(methods):
+    if reasons and len(reasons) == len(methods):
         raise PruneBoardError("; ".join(reasons.values()))
     if config.pruners:
         for why in reasons.values():

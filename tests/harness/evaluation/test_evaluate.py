@@ -316,6 +316,10 @@ def test_a_run_that_is_killed_while_it_scores_goes_on_within_the_data_set(
     evaluate(config, where, watched)
     assert seen[0] >= 18, "what was counted is not counted again"
     assert contents(tmp_path) == contents(found.run.folder)
+    (left,) = tmp_path.glob("results/*tongues")
+    (left / ".scoring").write_bytes(b"killed before it was removed")
+    evaluate(config, where, watched)
+    assert contents(tmp_path) == contents(found.run.folder)
 
 
 @pytest.mark.slow

@@ -32,6 +32,9 @@ from harness.api import (
     load_benchmark as load_benchmark,
 )
 from harness.api import (
+    load_index as load_index,
+)
+from harness.api import (
     load_run as load_run,
 )
 from harness.api import (
@@ -54,6 +57,9 @@ from harness.api import (
 )
 from harness.api import (
     verify_backbone as verify_backbone,
+)
+from harness.api import (
+    write_index as write_index,
 )
 
 __version__: str

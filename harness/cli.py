@@ -20,6 +20,7 @@ from harness.commands import (
     explain,
     import_,
     import_vectors,
+    index,
     leaderboard,
     listing,
     new_pruner,
@@ -46,6 +47,7 @@ app.command()(evaluate.evaluate)
 app.command()(explain.explain)
 app.command()(show.show)
 app.command()(advise.advise)
+app.command()(index.index)
 app.command()(calibrate.calibrate)
 app.command()(experiment.experiment)
 app.command()(encode.encode)

@@ -6,6 +6,7 @@ or None, means the same default as on the command line. `progress` and `say` are
 """
 
 from harness.api.boards import advise, leaderboard, reproduce, submit, validate
+from harness.api.index import load_index, write_index
 from harness.api.measure import calibrate, evaluate, experiment, load_run, plan, settings, show
 from harness.api.pages import encode, import_pages, import_vectors, load_backbone, load_benchmark, verify_backbone
 from harness.runs.results import Results
@@ -22,6 +23,7 @@ __all__ = [
     "leaderboard",
     "load_backbone",
     "load_benchmark",
+    "load_index",
     "load_run",
     "plan",
     "reproduce",
@@ -30,4 +32,5 @@ __all__ = [
     "submit",
     "validate",
     "verify_backbone",
+    "write_index",
 ]

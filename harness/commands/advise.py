@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.console import output
+from harness.console import output, people
 
 
 def advise(
@@ -33,6 +34,7 @@ def advise(
     nothing qualifies it says what would have to give.
     """
     import harness
+    from harness.evaluation.methods import FULL
     from harness.progress import bar
 
     found = harness.advise(
@@ -51,3 +53,7 @@ def advise(
         print(json.dumps(found.record(), indent=2, ensure_ascii=False))
     else:
         output.print(str(found), soft_wrap=True, markup=False)
+        if run is not None and found.chosen is not None and found.chosen.candidate.text != FULL:
+            row = found.chosen.candidate
+            words = ["harness", "index", str(run), row.text, "--budget", f"{row.budget:g}", "--out", "index"]
+            people.print(f"next: {shlex.join(words)}   writes it", soft_wrap=True, markup=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.evaluation.index_size import FLOAT16
 from harness.evaluation.made_by import describe_method
@@ -52,12 +53,20 @@ def restore(run: FinishedRun, text: str, own: Sequence[Pruner]) -> Pruner:
 
 def restore_codec(run: FinishedRun, text: str) -> Codec:
     """The codec of the method `text`, with what it learned."""
+    return codec_from(run.methods[text].get("codec"), codec_tensors(run, text))
+
+
+def codec_tensors(run: FinishedRun, text: str) -> bytes | None:
+    """What the codec of a method learned, as a file; None if it learned nothing."""
     facts = run.methods[text].get("codec")
+    return None if facts is None else run.files.read_bytes(learned_by(*read_codecs(facts["text"])))
+
+
+def codec_from(facts: Mapping[str, Any] | None, tensors: bytes | None) -> Codec:
+    """A codec by what a run or an index says of it; None is float16."""
     if facts is None:
         return FLOAT16
     known = codec_catalogue()
     if facts["name"] not in known:
-        raise PruneBoardError(f"{text} was stored by a codec {facts['name']} that is not installed here")
-    (bare,) = read_codecs(facts["text"])
-    tensors = read_tensors(run.files.read_bytes(learned_by(bare)))
-    return from_tree(facts["state"], tensors, lambda name: plugins.load(known[name]))
+        raise PruneBoardError(f"vectors were stored by a codec {facts['name']} that is not installed here")
+    return from_tree(facts["state"], read_tensors(tensors), lambda name: plugins.load(known[name]))

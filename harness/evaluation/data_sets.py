@@ -87,7 +87,7 @@ def _plan(
 ) -> _Plan | None:
     missing = [method for method in methods if not run.has(data_set.name, method.slug)]
     if not missing and run.has(data_set.name, FULL):
-        run.checkpoint(data_set.name, "").remove()  # of a run that was killed when all was written
+        run.scoring_state(data_set.name, "").remove()  # of a run that was killed when all was written
         return None
     evaluator = DataSetEvaluator.of(data_set, store.query_ids)
     if not evaluator.evaluate.query_ids:
@@ -110,9 +110,9 @@ def _evaluate(
     """Prune, score, measure and write a data set; the reasons of methods that failed on it."""
     store, name, start = plan.store, plan.evaluator.data_set.name, time.perf_counter()
     data = read_from(plan.evaluator.data_set, store)
-    checkpoint = run.checkpoint(name, _key(plan, made_by, data))
+    state = run.scoring_state(name, _key(plan, made_by, data))
     with progress(f"{name}: prune, score", total=len(store), done=0) as advance:
-        found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine, checkpoint)
+        found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine, state)
     run.write_result(FULL, plan.evaluator.full(found, store.dim), measuring() | data)
 
     scored = [method for method in plan.methods if method.text not in found.failures]
@@ -121,7 +121,7 @@ def _evaluate(
             made = {**made_by[method.text], **data}
             run.write_result(method.slug, plan.evaluator.method(method, found, store.dim), made)
             advance(1)
-    checkpoint.remove()
+    state.remove()
     run.add_timings(name, found.milliseconds)
     run.log(f"{name}: {len(plan.methods)} methods on {len(store)} pages in {time.perf_counter() - start:.1f} s")
     return {**found.failures, **plan.lost}

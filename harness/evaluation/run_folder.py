@@ -31,10 +31,10 @@ import pyarrow.parquet as pq
 
 from harness import parquet
 from harness.checked_folder import CheckedFolder, DamagedError
-from harness.evaluation.checkpoint import Checkpoint
 from harness.evaluation.config import Config, write_config
 from harness.evaluation.kept_counts import KeptRows
 from harness.evaluation.results import Result
+from harness.evaluation.scoring_state import ScoringState
 from harness.files import library_versions
 from harness.instructions import processor
 from harness.memory import give_back
@@ -144,9 +144,9 @@ class RunFolder:
         with pq.ParquetFile(io.BytesIO(self._files.read(_name(data_set, slug, ".parquet")))) as file:
             return file.read(columns, use_threads=False)
 
-    def checkpoint(self, data_set: str, key: str) -> Checkpoint:
+    def scoring_state(self, data_set: str, key: str) -> ScoringState:
         """Of a data set that is being scored, by what its counts depend on."""
-        return Checkpoint(self.folder / _name(data_set, SCORING, ""), key)
+        return ScoringState(self.folder / _name(data_set, SCORING, ""), key)
 
     def add_timings(self, data_set: str, milliseconds: Mapping[str, float]) -> None:
         known = self.read_json("timings.json") or {}

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from harness.engine.engine import PROCESSES, WorkEngine
-from harness.evaluation.checkpoint import Checkpoint
 from harness.evaluation.kept_counts import KeptCounts
 from harness.evaluation.methods import Method
 from harness.evaluation.pruned_pages import Job
 from harness.evaluation.scores import TOGETHER, Lots, PageScores, spread_scores
+from harness.evaluation.scoring_state import ScoringState
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
 from harness.metrics.ranks import JudgedPairs, RankCounts
 
@@ -210,18 +210,18 @@ def tally(
     workers: int,
     advance: Callable[[int], None],
     engine: WorkEngine = PROCESSES,
-    checkpoint: Checkpoint | None = None,
+    saved: ScoringState | None = None,
 ) -> Tally:
-    """Prune, score and count all pages of a store. With a checkpoint, who was killed goes on where it was."""
-    found = Tally.begin(job.methods, job.budgets, evaluate, checkpoint.kept if checkpoint else None)
+    """Prune, score and count all pages of a store. Who was killed goes on where `saved` was written."""
+    found = Tally.begin(job.methods, job.budgets, evaluate, saved.kept if saved else None)
     together, block = (AT_THE_END, AT_THE_END) if job.queries.on_gpu else (TOGETHER, BLOCK)  # what is sent is held
-    state = checkpoint.read() if checkpoint else None
+    state = saved.read() if saved else None
     counted = None if state is None else found.restore(state)
     if counted is not None:
         advance(int(counted.sum()))
     else:
-        if checkpoint:  # what it says is not of the pages that will now be noted
-            checkpoint.path.unlink(missing_ok=True)
+        if saved:  # what it says is not of the pages that will now be noted
+            saved.path.unlink(missing_ok=True)
         counted = _count_judged(job, found, workers, together, advance, engine)
     rest = np.flatnonzero(~counted).astype(np.int32)
     count = Counting(evaluate.judged, found.known)
@@ -230,8 +230,8 @@ def tally(
             found.counts.add(counts)
             found.add(facts)
             counted[facts.pages] = True
-            if checkpoint and checkpoint.due:
-                checkpoint.write(found.state(counted))
+            if saved and saved.due:
+                saved.write(found.state(counted))
             advance(len(facts.pages))
     return found
 

@@ -19,7 +19,7 @@ from toy import CRASHING
 from typer.testing import CliRunner
 
 from harness.cli import app
-from harness.evaluation import checkpoint
+from harness.evaluation import scoring_state
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.run_folder import RunFolder
@@ -289,7 +289,7 @@ def test_a_run_that_is_killed_while_it_scores_goes_on_within_the_data_set(
     class Killed(BaseException):
         """Nobody catches it."""
 
-    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(scoring_state, "EVERY", 0.0)
     most, seen = 18, []  # of 25 pages, 12 of them judged
 
     @contextmanager

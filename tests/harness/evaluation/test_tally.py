@@ -11,12 +11,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluation import checkpoint, scores
+from harness.evaluation import scores, scoring_state
 from harness.evaluation import tally as tallies
-from harness.evaluation.checkpoint import Checkpoint
 from harness.evaluation.methods import choose_methods
 from harness.evaluation.pruned_pages import Job, pack, prune_pages, unpack
 from harness.evaluation.scores import gold_queries, load_queries
+from harness.evaluation.scoring_state import ScoringState
 from harness.evaluation.tally import tally
 from harness.metrics.ranking import DEPTH, TOP, Evaluator
 from harness.metrics.ranks import RankCounts
@@ -130,14 +130,14 @@ def test_who_was_killed_goes_on_where_it_was_and_ends_with_the_same_bits(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, held: int
 ) -> None:
     expected, _ = run(store, 1)
-    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(scoring_state, "EVERY", 0.0)
     monkeypatch.setattr(tallies, "HELD", held)
     monkeypatch.setattr(tallies, "BLOCK", 8)
-    first, last = Checkpoint(tmp_path / "scoring", "key"), Checkpoint(tmp_path / "scoring", "key")
+    first, last = ScoringState(tmp_path / "scoring", "key"), ScoringState(tmp_path / "scoring", "key")
     with pytest.raises(Killed):
-        run(store, workers, kill_at(60), checkpoint=first)
+        run(store, workers, kill_at(60), saved=first)
     taken: list[int] = []
-    found, done = run(store, workers, taken.append, checkpoint=last)
+    found, done = run(store, workers, taken.append, saved=last)
     assert done == PAGES
     assert taken[0] >= 60, "what was counted is not counted again"
     for one, other in zip(expected, found, strict=True):
@@ -151,17 +151,17 @@ def test_counts_that_are_not_of_this_work_or_damaged_are_not_gone_on_with(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
 ) -> None:
     expected, _ = run(store, 1)
-    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(scoring_state, "EVERY", 0.0)
     path = tmp_path / "scoring"
     with pytest.raises(Killed):
-        run(store, 1, kill_at(60), checkpoint=Checkpoint(path, "key"))
+        run(store, 1, kill_at(60), saved=ScoringState(path, "key"))
     if spoil != "another key":
-        file = path if spoil == "counts" else Checkpoint(path, "key").kept
+        file = path if spoil == "counts" else ScoringState(path, "key").kept
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
     taken: list[int] = []
-    found, _ = run(store, 1, taken.append, checkpoint=Checkpoint(path, "other" if spoil == "another key" else "key"))
+    found, _ = run(store, 1, taken.append, saved=ScoringState(path, "other" if spoil == "another key" else "key"))
     assert taken[0] == 1, "from the first page on"
     for one, other in zip(expected, found, strict=True):
         assert np.array_equal(one, other)

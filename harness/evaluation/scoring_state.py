@@ -21,7 +21,7 @@ EVERY = 60.0
 """Seconds from one time to the next: as much work is lost at most."""
 
 
-class Checkpoint:
+class ScoringState:
     """Of one data set: arrays by their names, in a file that only who has the same `key` reads."""
 
     def __init__(self, path: Path, key: str) -> None:

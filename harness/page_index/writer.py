@@ -38,6 +38,7 @@ from harness.store.format import StoreError
 from harness.store.reader import Store
 from pruners import Codec, Merged, Pruner, prune
 from pruners.core.budget import UNPRUNED
+from pruners.core.by_value import packed, unpacked
 from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ class PackPages:
         return page.vectors[np.sort(result.kept(self.which))]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To another machine go names: pages are read from the store there."""
-        rest = self.pruner, self.codec, self.budgets, self.which, self.seed, self.native
-        return _received, (SharedStore.of(self.store), *rest)
+        """To another machine go the method by its value, and names: pages are read from the store there."""
+        rest = self.codec, self.budgets, self.which, self.seed, self.native
+        return _received, (SharedStore.of(self.store), packed(self.pruner), *rest)
 
 
-def _received(sent: Any, *rest: Any) -> PackPages:
-    return PackPages(SharedStore.open(sent), *rest)
+def _received(sent: Any, pruner: bytes, *rest: Any) -> PackPages:
+    return PackPages(SharedStore.open(sent), unpacked(pruner), *rest)
 
 
 def write_index(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.api import encode, evaluate
+from harness.api import encode, evaluate, write_index
 from harness.bench.cluster import NODE, written
 from harness.engine.engine import open_engine
 from pruners import PruneBoardError
@@ -75,6 +75,20 @@ def test_encoding_and_evaluating_give_the_bytes_of_one_process_also_when_a_node_
     killer.join()
     cluster.second = cluster.add_node(**NODE)
     cluster.wait_for_nodes(120)  # the killed one is known to be gone
+
+
+def test_an_index_written_on_a_cluster_has_the_bytes_of_one_process(cluster, toy: dict, tmp_path: Path) -> None:
+    method = tmp_path / "mine.py"  # which lies on no other node
+    method.write_text(
+        "from pruners import scorer\n\n\n"
+        "@scorer('mine', needs=())\ndef mine(page):\n    return page.vectors.std(dim=1)\n"
+    )
+    asked = {"backbone": toy["backbone"], "benchmark": toy["benchmark"], "store": tmp_path / "stores"}
+    results = evaluate([str(method)], **asked, codecs=["int8"], out=tmp_path / "run", workers=1)
+    for name, more in (("here", {"workers": 1}), ("ray", on(cluster))):
+        write_index(results, "mine | int8", out=tmp_path / name, store=tmp_path / "stores", **more)
+    assert len(files := written(tmp_path / "here")) >= 3
+    assert written(tmp_path / "ray") == files
 
 
 @pytest.mark.timeout(120)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from harness.checked_folder import CheckedFolder
+from harness.checked_folder import CheckedFolder, DamagedError
 from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.methods import FULL, QUANTISED
 from harness.evaluation.pruned_pages import NATIVE
@@ -184,7 +184,7 @@ def _write_shards(
 ) -> None:
     pages, width = len(work.store), work.codec.row(work.store.dim).itemsize
     blocks = [range(start, min(start + SHARD, pages)) for start in range(0, pages, SHARD)]
-    missing = [block for block in blocks if not files.has(shard_name(block.start // SHARD))]
+    missing = [block for block in blocks if not _is_whole(files, shard_name(block.start // SHARD))]
     done = pages - sum(map(len, missing))
     with (
         progress("write the index", total=pages, done=done) as advance,
@@ -200,6 +200,14 @@ def _write_shards(
             ids = work.store.page_ids[block.start : block.stop]
             files.write(shard_name(block.start // SHARD), pack_shard(ids, codes, stored, width))
             advance(len(block))
+
+
+def _is_whole(files: CheckedFolder, name: str) -> bool:
+    """A damaged file is written again."""
+    try:
+        return files.has(name) and bool(files.read(name))
+    except DamagedError:
+        return False
 
 
 def _sizes(files: CheckedFolder, work: PackPages) -> dict[str, int]:

@@ -158,15 +158,18 @@ def test_another_count_than_the_run_recorded_is_an_error(made: Made, tmp_path: P
         harness.write_index(made.results, "eos", out=tmp_path / "index", store=made.stores)
 
 
-def test_a_damaged_file_is_named(made: Made, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named_and_written_again(made: Made, tmp_path: Path) -> None:
     index = harness.write_index(made.results, "eos", out=tmp_path / "index", store=made.stores)
     index.verify()
     path = tmp_path / "index" / files.shard_name(1)
-    data = bytearray(path.read_bytes())
+    before = path.read_bytes()
+    data = bytearray(before)
     data[-1] ^= 1
     path.write_bytes(data)
     with pytest.raises(PruneBoardError, match=r"pages-00001\.safetensors is not what was written"):
         index.verify()
+    harness.write_index(made.results, "eos", out=tmp_path / "index", store=made.stores).verify()
+    assert path.read_bytes() == before
 
 
 def test_the_command(made: Made, tmp_path: Path) -> None:

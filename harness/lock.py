@@ -11,6 +11,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
+NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What systems say where a file system has no locks."""
+
 
 def acquired(path: Path, timeout: float = 0) -> FileLock:
     """The lock on a file, taken; whoever is done with it calls `release()`. Raises `filelock.Timeout` if another
@@ -20,6 +23,6 @@ def acquired(path: Path, timeout: float = 0) -> FileLock:
     try:
         lock.acquire()
     except OSError as error:
-        if error.errno != errno.ENOSYS:  # "function not implemented"
+        if error.errno not in NO_LOCKS:
             raise
     return lock

@@ -64,6 +64,7 @@ def pack_groups(groups: Iterable[Mapping[str, Any]], form: Form) -> bytes:
     ) as writer:
         for columns in groups:
             writer.write_table(pa.table({name: pa.array(columns[name], KINDS[kind]) for name, kind in form.items()}))
+            del columns  # before the next group is made
     return packed.getvalue()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.api.measure import load_run
 from harness.runs.results import Results
+from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
     from harness.page_index.reader import PageIndex
@@ -39,6 +40,8 @@ def write_index(
     from harness.progress import quiet
     from harness.store.reader import Store
 
+    if pages is not None and data_set is not None:
+        raise PruneBoardError("--pages names a store, and --data-set one of the run's: give one of the two")
     results = run if isinstance(run, Results) else load_run(run)
     root = Path(store) if store else default_root()
     source = Store(Path(pages)) if pages is not None else store_of(results, data_set, root)

@@ -19,7 +19,7 @@ class StoreBackbone:
     """The vectors of a finished store."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self.card = store, _card(store)
+        self.store, self.card = store, store_card(store)
 
     def encode_pages(self, pages: Sequence[Any], /) -> NoReturn:
         self._refuse("pages")
@@ -40,7 +40,7 @@ def load(checkpoint: str, options: Options) -> StoreBackbone:
     return StoreBackbone(Store(Path(checkpoint)))
 
 
-def _card(store: Store) -> Card:
+def store_card(store: Store) -> Card:
     """Of an encoded store its own card, of an imported one what its vectors show."""
     identity = store.manifest.identity
     if known := identity.get("backbone"):

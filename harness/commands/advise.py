@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.console import output, people
+
+if TYPE_CHECKING:
+    from harness.advice.rule import Candidate
 
 
 def advise(
@@ -34,7 +37,6 @@ def advise(
     nothing qualifies it says what would have to give.
     """
     import harness
-    from harness.evaluation.methods import FULL
     from harness.progress import bar
 
     found = harness.advise(
@@ -53,7 +55,19 @@ def advise(
         print(json.dumps(found.record(), indent=2, ensure_ascii=False))
     else:
         output.print(str(found), soft_wrap=True, markup=False)
-        if run is not None and found.chosen is not None and found.chosen.candidate.text != FULL:
+        if run is not None and found.chosen is not None and _can_be_indexed(run, found.chosen.candidate):
             row = found.chosen.candidate
-            words = ["harness", "index", str(run), row.text, "--budget", f"{row.budget:g}", "--out", "index"]
+            words = ["harness", "index", str(run), row.text, "--budget", str(row.budget), "--out", "index"]
             people.print(f"next: {shlex.join(words)}   writes it", soft_wrap=True, markup=False)
+
+
+def _can_be_indexed(run: Path, row: Candidate) -> bool:
+    import harness
+    from harness.page_index.writer import usable
+    from pruners.core.errors import PruneBoardError
+
+    try:
+        usable(harness.load_run(run), row.text, row.budget)
+    except PruneBoardError:
+        return False
+    return True

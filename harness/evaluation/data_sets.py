@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
+
+from harness.backbones.base import choose_device
 from harness.benchmarks.data_set import DataSet
 from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.config import Config
@@ -35,6 +38,8 @@ class _Plan:
     evaluator: DataSetEvaluator
     lost: dict[str, str]
     """Methods that cannot be evaluated on it, with the reason."""
+    missing: tuple[str, ...]
+    """Those of which there is no result."""
 
     def job(self) -> Job:
         """With all queries in memory: for as long as pages are scored, and no longer."""
@@ -95,8 +100,12 @@ def _plan(
     if left_out := len(store.query_ids) - len(evaluator.evaluate.query_ids):
         run.log(f"{data_set.name}: {left_out} queries have no relevant page and are left out")
     by = config.seed, data_set.name, progress, workers, engine
-    missing, lost = at_realised_ratio(missing, methods, store, *by)
-    return _Plan(config, store, tuple(missing), evaluator, lost)
+    wanted = tuple(method.text for method in missing)
+    # who was killed when some results were written has counted all methods: they are gone on with together
+    bound, lost = at_realised_ratio(
+        methods if run.scoring_state(data_set.name, "").there else missing, methods, store, *by
+    )
+    return _Plan(config, store, tuple(bound), evaluator, lost, wanted)
 
 
 def _evaluate(
@@ -111,11 +120,14 @@ def _evaluate(
     store, name, start = plan.store, plan.evaluator.data_set.name, time.perf_counter()
     data = read_from(plan.evaluator.data_set, store)
     state = run.scoring_state(name, _key(plan, made_by, data))
+    if len(plan.methods) > len(plan.missing) and state.read() is None:  # of other work: nothing is measured twice
+        plan = replace(plan, methods=tuple(method for method in plan.methods if method.text in plan.missing))
+        state = run.scoring_state(name, _key(plan, made_by, data))
     with progress(f"{name}: prune, score", total=len(store), done=0) as advance:
         found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine, state)
     run.write_result(FULL, plan.evaluator.full(found, store.dim), measuring() | data)
 
-    scored = [method for method in plan.methods if method.text not in found.failures]
+    scored = [method for method in plan.methods if method.text in plan.missing and method.text not in found.failures]
     with progress(f"{name}: measure", total=len(scored), done=0) as advance:
         for method in scored:
             made = {**made_by[method.text], **data}
@@ -130,6 +142,8 @@ def _evaluate(
 def _key(plan: _Plan, made_by: Mapping[str, Mapping[str, str]], data: Mapping[str, str]) -> str:
     """What the counts of a data set depend on: who goes on with them must have all of it."""
     methods = [(m.text, m.trials, m.at, dict(made_by[m.text])) for m in plan.methods]
-    setting = plan.config.budgets, plan.config.seed, plan.config.profile, plan.config.device
+    device = choose_device(plan.config.device)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    setting = plan.config.budgets, plan.config.seed, plan.config.profile, name
     depends = [methods, setting, measuring(), dict(data), plan.evaluator.evaluate.query_ids, processor()]
     return checksum(json.dumps(depends).encode())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,11 +49,11 @@ class KeptCounts:
             if written < len(data):
                 raise self._named(errno.ENOSPC)
 
-    def row(self, cell: int) -> np.ndarray:
-        """Kept at a cell of every page."""
-        found = np.empty(self.pages, np.int32)
+    def rows(self, cells: Sequence[int]) -> np.ndarray:
+        """Kept at some cells of every page, `[cells, pages]`, in one pass over the file."""
+        found = np.empty((len(cells), self.pages), np.int32)
         for start, columns in self._blocks():
-            found[start : start + BLOCK] = columns[:, cell]
+            found[:, start : start + BLOCK] = columns[:, cells].T
         return found
 
     def totals(self, pages: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ class KeptCounts:
 
 @dataclass(frozen=True)
 class KeptRows:
-    """What a method kept, as an array `[trials, budgets, pages]` of which a row is read when it is asked for."""
+    """What a method kept, as an array `[trials, budgets, pages]` of which rows are read when they are asked for."""
 
     table: KeptCounts
     cells: np.ndarray
@@ -89,4 +89,8 @@ class KeptRows:
 
     def __getitem__(self, at: tuple[int, int]) -> np.ndarray:
         """Of every page, at a trial and a budget."""
-        return self.table.row(int(self.cells[at]))
+        return self.rows([at])[0]
+
+    def rows(self, ats: Sequence[tuple[int, int]]) -> np.ndarray:
+        """Of every page, at several trials and budgets."""
+        return self.table.rows([int(self.cells[at]) for at in ats])

@@ -176,13 +176,18 @@ def _kept_groups(budgets: Sequence[float], kept: np.ndarray | KeptRows) -> Itera
     together = max(1, PACKED // max(1, pages))
     for some in (cells[at : at + together] for at in range(0, len(cells), together)):
         give_back()  # what scoring had, or packing the rows before
-        ends = pa.array(np.arange(len(some) + 1) * pages, pa.int32())
-        counts = np.concatenate([kept[cell] for cell in some]).astype(np.int32, copy=False)
         yield {
             "budget": [budgets[b] for _, b in some],
             "trial": [trial for trial, _ in some],
-            "kept": pa.ListArray.from_arrays(ends, counts),
+            "kept": _kept_lists(kept, some),
         }
+
+
+def _kept_lists(kept: np.ndarray | KeptRows, cells: Sequence[tuple[int, int]]) -> pa.ListArray:
+    """A list of all pages' counts for each cell."""
+    rows = kept.rows(cells) if isinstance(kept, KeptRows) else np.stack([kept[cell] for cell in cells])
+    ends = pa.array(np.arange(len(cells) + 1) * rows.shape[1], pa.int32())
+    return pa.ListArray.from_arrays(ends, np.ascontiguousarray(rows, np.int32).ravel())
 
 
 def read_kept(data: bytes, budgets: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.files import checksum, write_atomically
+from harness.files import checksum, temporary_files, write_atomically
 
 EVERY = 60.0
 """Seconds from one time to the next: as much work is lost at most."""
@@ -44,9 +44,14 @@ class ScoringState:
         write_atomically(self.path, f"{checksum(packed.getvalue())}\n".encode() + packed.getvalue())
         self._written = time.monotonic()
 
+    @property
+    def there(self) -> bool:
+        """Whether anything was written, by whomever."""
+        return self.path.is_file() and self.kept.is_file()
+
     def read(self) -> dict[str, np.ndarray] | None:
         """What was written; None if there is nothing that can be gone on with."""
-        if not self.path.is_file() or not self.kept.is_file():
+        if not self.there:
             return None
         digest, _, data = self.path.read_bytes().partition(b"\n")
         if checksum(data).encode() != digest:
@@ -56,5 +61,6 @@ class ScoringState:
         return arrays if str(arrays.pop("key")) == self.key else None
 
     def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
-        self.kept.unlink(missing_ok=True)
+        """Also what a process left that was killed while it wrote."""
+        for path in (self.path, self.kept, *temporary_files(self.path.parent, [self.path.name])):
+            path.unlink(missing_ok=True)

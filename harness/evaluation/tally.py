@@ -233,6 +233,8 @@ def tally(
             if saved and saved.due:
                 saved.write(found.state(counted))
             advance(len(facts.pages))
+    if saved and (saved.due or saved.path.is_file()):  # results are still to be written
+        saved.write(found.state(counted))
     return found
 
 

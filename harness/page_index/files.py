@@ -22,7 +22,7 @@ from harness.checked_folder import CheckedFolder
 FORMAT = 1
 INDEX, ORDER, LEARNED = "index.json", "order.json", "codec.safetensors"
 SHARD = 1024
-"""Pages of a file."""
+"""Pages of a file: a whole number of a writer's pieces."""
 
 
 def checked(folder: Path) -> CheckedFolder:

@@ -50,6 +50,8 @@ class PageIndex:
 
     def vectors(self, page: int | str) -> np.ndarray:
         """A page's vectors `[kept, d]` in float32, decoded; pages are named by place or id."""
+        if isinstance(page, str) and page not in self._places:
+            raise PruneBoardError(f"{self.folder} has no page {page!r}")
         at = self._places[page] if isinstance(page, str) else page
         if not 0 <= at < len(self):
             raise IndexError(f"page {at} of an index of {len(self)}")
@@ -58,7 +60,10 @@ class PageIndex:
 
     def search(self, query: Any, most: int = 10) -> list[tuple[str, float]]:
         """The best pages of a query's vectors `[tokens, d]` by exact MaxSim in float32; equal ones by descending id."""
-        asked = np.ascontiguousarray(self.codec.query(np.asarray(query, np.float32)), np.float32)
+        tokens = np.asarray(query, np.float32)
+        if tokens.ndim != 2 or tokens.shape[1] != self.dim:
+            raise PruneBoardError(f"a query is [tokens, {self.dim}] here, not {list(tokens.shape)}")
+        asked = np.ascontiguousarray(self.codec.query(tokens), np.float32)
         best: list[tuple[float, str]] = []
         for shard in self._shards():
             vectors = self._decoded(shard.codes(0, int(shard.offsets[-1])))

@@ -6,6 +6,7 @@ spread over blocks of pages; what was finished is kept, and the same call goes o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from harness.backbones.store import store_card
 from harness.checked_folder import CheckedFolder, DamagedError
 from harness.engine.engine import PROCESSES, WorkEngine
+from harness.evaluation.made_by import measuring
 from harness.evaluation.methods import FULL, QUANTISED
 from harness.evaluation.pruned_pages import NATIVE
 from harness.evaluation.shared_store import SharedStore
+from harness.instructions import processor
 from harness.page_index.files import (
     FORMAT,
     INDEX,
@@ -34,7 +38,7 @@ from harness.page_index.files import (
 from harness.page_index.reader import PageIndex
 from harness.progress import Progress
 from harness.runs.restore import codec_tensors
-from harness.store.format import StoreError
+from harness.store.format import StoreError, damaged_files
 from harness.store.reader import Store
 from pruners import Codec, Merged, Pruner, prune
 from pruners.core.budget import UNPRUNED
@@ -43,6 +47,9 @@ from pruners.core.errors import PruneBoardError
 
 if TYPE_CHECKING:
     from harness.runs.results import Results
+
+PIECE = 64
+"""Pages that a worker packs at once: what it sends waits in memory until the file of these pages is written."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,10 @@ class PackPages:
 
     def __call__(self, pages: Sequence[int]) -> tuple[bytes, list[int], list[int]]:
         codes, kept, stored = [], [], []
+        if bad := damaged_files(self.store.folder, self.store.files_of(pages, queries=False)):
+            raise StoreError(
+                f"{self.store.folder / bad[0]} is damaged; to make it again: {self.store.manifest.made_again}"
+            )
         for index in pages:
             vectors = self._kept(index)
             kept.append(len(vectors))
@@ -97,7 +108,7 @@ def write_index(
     engine: WorkEngine = PROCESSES,
 ) -> PageIndex:
     """An index of a store's pages, or what is missing of it."""
-    run, (facts, budgets, at) = results._run, _usable(results, method, budget)
+    run, (facts, budgets, at) = results._run, usable(results, method, budget)
     pruner, codec = results.method(method), results.codec(method)
     _require_same_backbone(run.card, store)
     order = {
@@ -111,18 +122,33 @@ def write_index(
         "store": store.key,
         "dim": store.dim,
         "backbone": {key: run.card[key] for key in ("name", "checkpoint", "revision", "query_template")},
+        "measured_at": list(budgets),
+        "written_with": {**measuring(), "processor": processor()},
     }
     work = PackPages(store, pruner, codec, budgets, at, run.config.seed, run.config.profile == NATIVE)
     files = checked(out)
     with files.one_writer():
-        if files.has(ORDER) and files.read(ORDER) != as_json(order):
-            raise PruneBoardError(f"{out} holds another index; choose another --out")
+        _same_order(files, order)
         files.write(ORDER, as_json(order))
         if (learned := codec_tensors(run, method)) is not None:
             files.write(LEARNED, learned)
         _write_shards(work, files, progress, workers, engine, _recorded(results, method, at, store))
         files.write(INDEX, as_json({**order, **_sizes(files, work)}))
     return PageIndex(out)
+
+
+def _same_order(files: CheckedFolder, order: dict[str, Any]) -> None:
+    """What lies in the folder is of this order, or goes: an index is never of two."""
+    if files.has(ORDER):
+        there = json.loads(files.read(ORDER))
+        if differ := [name for name in order if there.get(name) != json.loads(as_json(order))[name]]:
+            raise PruneBoardError(
+                f"{files.folder} holds another index, or one begun with other code, libraries or processor "
+                f"({', '.join(differ)} differ): choose another --out, or delete the folder"
+            )
+        return
+    for path in [files.folder / INDEX, files.folder / LEARNED, *files.folder.glob("pages-*.safetensors")]:
+        files.remove(path.name)
 
 
 def store_of(results: Results, data_set: str | None, root: Path) -> Store:
@@ -140,7 +166,7 @@ def store_of(results: Results, data_set: str | None, root: Path) -> Store:
     return Store(folders[0])
 
 
-def _usable(results: Results, method: str, budget: float) -> tuple[dict[str, Any], tuple[float, ...], int]:
+def usable(results: Results, method: str, budget: float) -> tuple[dict[str, Any], tuple[float, ...], int]:
     """What the run says of a method, its budgets, and which of them is meant, if an index can be made with it."""
     facts, budgets = results._run.methods[results._find(method).text], results.config.budgets
     if facts["name"] == FULL and budget >= UNPRUNED:  # a codec alone
@@ -158,8 +184,10 @@ def _usable(results: Results, method: str, budget: float) -> tuple[dict[str, Any
 
 
 def _require_same_backbone(card: Mapping[str, Any], store: Store) -> None:
-    """Vectors of another checkpoint, revision or resolution are not what the method was measured on."""
-    made = store.manifest.identity.get("backbone", {})
+    """Vectors of another checkpoint, revision or resolution are not what the method was measured on. Of imported ones
+    only their name and width are known.
+    """
+    made = store.manifest.identity.get("backbone") or {"name": store_card(store).name, "dim": store.dim}
     if wrong := [key for key, value in made.items() if key in card and card[key] != value]:
         told = "; ".join(f"{key} {made[key]!r} instead of {card[key]!r}" for key in wrong[:3])
         raise StoreError(f"{store.folder} was encoded by another backbone than the run's: {told}")
@@ -170,6 +198,10 @@ def _recorded(results: Results, method: str, at: int, store: Store) -> np.ndarra
     run = results._run
     for data_set, facts in run.stores.items():
         if facts["store"] == store.key:
+            if not run.files.has(data_set, run.methods[method]["slug"]):
+                raise PruneBoardError(
+                    f"{method} has no results on {data_set}: {results.failures.get(method, 'it failed')}"
+                )
             return run.files.read_result(data_set, run.methods[method]["slug"]).kept[0, at]
     return None
 
@@ -185,21 +217,33 @@ def _write_shards(
     pages, width = len(work.store), work.codec.row(work.store.dim).itemsize
     blocks = [range(start, min(start + SHARD, pages)) for start in range(0, pages, SHARD)]
     missing = [block for block in blocks if not _is_whole(files, shard_name(block.start // SHARD))]
-    done = pages - sum(map(len, missing))
+    pieces = [block[at : at + PIECE] for block in missing for at in range(0, len(block), PIECE)]
+    codes: list[bytes] = []
+    counts: list[int] = []
     with (
-        progress("write the index", total=pages, done=done) as advance,
-        engine.spread(work, missing, min(workers, max(1, len(missing)))) as results,
+        progress("write the index", total=pages, done=pages - sum(map(len, missing))) as advance,
+        engine.spread(work, pieces, workers) as results,
     ):
-        for block, (codes, kept, stored) in zip(missing, results, strict=True):
-            if recorded is not None and (differ := np.flatnonzero(recorded[block.start : block.stop] != kept)).size:
-                page = work.store.page_ids[block.start + differ[0]]
-                raise PruneBoardError(
-                    f"page {page!r}: {kept[differ[0]]} vectors are kept, and the run had kept "
-                    f"{recorded[block.start + differ[0]]}; evaluate again"
-                )
-            ids = work.store.page_ids[block.start : block.stop]
-            files.write(shard_name(block.start // SHARD), pack_shard(ids, codes, stored, width))
-            advance(len(block))
+        for piece, (packed_piece, kept, stored) in zip(pieces, results, strict=True):
+            if recorded is not None:
+                _require_recorded(work.store, piece, kept, recorded)
+            codes.append(packed_piece)
+            counts += stored
+            if piece.stop % SHARD == 0 or piece.stop == pages:
+                ids = work.store.page_ids[piece.stop - len(counts) : piece.stop]
+                files.write(shard_name((piece.stop - 1) // SHARD), pack_shard(ids, b"".join(codes), counts, width))
+                codes, counts = [], []
+            advance(len(piece))
+
+
+def _require_recorded(store: Store, pages: range, kept: Sequence[int], recorded: np.ndarray) -> None:
+    """As many vectors of each page as the run had kept."""
+    if (differ := np.flatnonzero(recorded[pages.start : pages.stop] != kept)).size:
+        at = int(differ[0])
+        raise PruneBoardError(
+            f"page {store.page_ids[pages[at]]!r}: {kept[at]} vectors are kept, and the run had kept "
+            f"{recorded[pages[at]]}; evaluate again"
+        )
 
 
 def _is_whole(files: CheckedFolder, name: str) -> bool:

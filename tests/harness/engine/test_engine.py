@@ -272,7 +272,7 @@ def test_kept_vectors_come_back_as_they_were_put() -> None:
     rows = KeptRows(table, cells)
     assert rows.shape == (2, 2, pages)
     assert all(np.array_equal(rows[at], expected[cells[at]]) for at in np.ndindex(2, 2))
-    assert (KeptCounts(3, 10).row(2) == 0).all(), "of pages that nobody wrote"
+    assert (KeptCounts(3, 10).rows([2]) == 0).all(), "of pages that nobody wrote"
     chosen = rng.random(pages) < 0.5
     assert np.array_equal(table.totals(chosen), expected[:, chosen].sum(1, dtype=np.int64))
 

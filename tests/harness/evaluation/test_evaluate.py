@@ -23,7 +23,7 @@ from harness.evaluation import scoring_state
 from harness.evaluation.config import Config, parse_budgets, read_config
 from harness.evaluation.evaluate import Evaluation, RunPaths, evaluate
 from harness.evaluation.run_folder import RunFolder
-from harness.progress import quiet
+from harness.progress import Progress, quiet
 from harness.store.reader import Store
 from pruners import PruneBoardError, parse, prune
 from pruners.core.budget import drifted
@@ -283,14 +283,12 @@ def start(toy, out: Path) -> subprocess.Popen:
     )
 
 
-def test_a_run_that_is_killed_while_it_scores_goes_on_within_the_data_set(
-    toy, found: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Killed(BaseException):
-        """Nobody catches it."""
+class Killed(BaseException):
+    """Nobody catches it."""
 
-    monkeypatch.setattr(scoring_state, "EVERY", 0.0)
-    most, seen = 18, []  # of 25 pages, 12 of them judged
+
+def killing(stage: str, most: int, seen: list[int]) -> Progress:
+    """Notes how scoring goes on, and ends it all when a stage has come so far."""
 
     @contextmanager
     def watched(what: str, *, total: int, done: int) -> Iterator[Callable[..., None]]:
@@ -301,24 +299,41 @@ def test_a_run_that_is_killed_while_it_scores_goes_on_within_the_data_set(
             count += pages
             if what == "tongues: prune, score":
                 seen.append(pages)
-                if count >= most:
-                    raise Killed
+            if what == stage and count >= most:
+                raise Killed
 
         yield advance
 
+    return watched
+
+
+@pytest.mark.parametrize(
+    ("stage", "most", "counted"),
+    [("tongues: prune, score", 18, 18), ("tongues: measure", 3, 25)],  # of 25 pages, 12 judged; of 8 methods
+)
+def test_a_run_that_is_killed_goes_on_within_the_data_set(
+    toy,
+    found: Evaluation,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    most: int,
+    counted: int,
+) -> None:
+    monkeypatch.setattr(scoring_state, "EVERY", 0.0)
     config = Config(backbone=toy.backbone, benchmark=toy.benchmark, calibration=toy.calibration, pruners=METHODS)
     where = RunPaths(toy.folder / "stores", tmp_path, 1)
+    seen: list[int] = []
     with pytest.raises(Killed):
-        evaluate(config, where, watched)
+        evaluate(config, where, killing(stage, most, seen))
     assert list(tmp_path.rglob(".scoring"))
-    most = 10**6
     seen.clear()
-    evaluate(config, where, watched)
-    assert seen[0] >= 18, "what was counted is not counted again"
+    evaluate(config, where, killing("", 0, seen))
+    assert seen[0] >= counted, "what was counted is not counted again"
     assert contents(tmp_path) == contents(found.run.folder)
     (left,) = tmp_path.glob("results/*tongues")
     (left / ".scoring").write_bytes(b"killed before it was removed")
-    evaluate(config, where, watched)
+    evaluate(config, where, quiet)
     assert contents(tmp_path) == contents(found.run.folder)
 
 

@@ -199,11 +199,11 @@ def test_facts_of_pages_become_those_of_methods() -> None:
     assert found.failures == {"eos": "page 1"}, "of the first page, whoever came first"
     assert found.milliseconds == {"random": pytest.approx(1200 / 3 / 2)}
     assert found.prompt_vectors == 3
-    assert found.kept.row(0).tolist() == [4, 5, 6], "the full pages"
+    assert found.kept.rows([0])[0].tolist() == [4, 5, 6], "the full pages"
     for text, cells in (("random", [[0, 1], [2, 3]]), ("eos", [[4, 5]])):
         assert (found.cells(method(text)) - 1).tolist() == cells
     for cell in range(6):
-        assert found.kept.row(1 + cell).tolist() == [10 * cell + page for page in range(3)]
+        assert found.kept.rows([1 + cell])[0].tolist() == [10 * cell + page for page in range(3)]
     assert found.vectors.tolist() == [15, *(30 * cell + 3 for cell in range(6))]
     assert found.bits.tolist() == [32 * (30 * cell + 3) for cell in range(6)]
 
@@ -235,15 +235,15 @@ def test_what_was_kept_of_many_pages_is_packed_in_pieces_and_read_as_one(
 
 def test_of_what_was_kept_of_many_pages_a_few_rows_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_folder, "PACKED", 250)
-    rows: list[weakref.ref[np.ndarray]] = []
+    held: list[weakref.ref[np.ndarray]] = []
     in_memory: list[int] = []
 
-    class OneByOne(KeptRows):
-        def __getitem__(self, at: tuple[int, int]) -> np.ndarray:
-            row = super().__getitem__(at)
-            rows.append(weakref.ref(row))
-            in_memory.append(sum(one() is not None for one in rows))
-            return row
+    class Watched(KeptRows):
+        def rows(self, ats: Sequence[tuple[int, int]]) -> np.ndarray:
+            found = super().rows(ats)
+            held.append(weakref.ref(found))
+            in_memory.append(sum(len(rows) for one in held if (rows := one()) is not None))
+            return found
 
-    kept_table([0.1, 0.2], OneByOne(KeptCounts(20, 100), np.arange(20).reshape(10, 2)))
-    assert in_memory == [1, 2] * 10, "of twenty rows the two that are packed together"
+    kept_table([0.1, 0.2], Watched(KeptCounts(20, 100), np.arange(20).reshape(10, 2)))
+    assert in_memory == [2] * 10, "of twenty rows the two that are packed together"

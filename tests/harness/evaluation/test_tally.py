@@ -91,7 +91,7 @@ def run(store: Store, workers: int, advance=lambda pages: None, **more) -> tuple
         counts.before,
         counts.best,
         counts.heights,
-        np.stack([found.kept.row(cell) for cell in range(found.kept.cells)]),
+        found.kept.rows(range(found.kept.cells)),
         found.vectors,
         found.bits,
     ]

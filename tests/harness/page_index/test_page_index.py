@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import harness
 from harness.cli import app
 from harness.page_index import files, reader, writer
+from harness.store.encoded_page import EncodedPage
 from harness.store.format import StoreError
 from harness.store.reader import Store
+from harness.store.writer import StoreWriter
 from pruners import PruneBoardError
 from tests.harness.evaluation.toy import write_backbone, write_data_set
 
@@ -57,6 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (files, reader, writer):
         monkeypatch.setattr(module, "SHARD", 16)
+    monkeypatch.setattr(writer, "PIECE", 8)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_who_was_killed_goes_on_and_writes_the_same_bytes(made: Made, tmp_path: 
     def killing(what: str, *, total: int, done: int) -> Iterator[Callable[..., None]]:
         def advance(pages: int, note: str = "") -> None:
             written.append(pages)
-            if len(written) == 2:
+            if len(written) == 5:  # a file of two pieces was written twice
                 raise Killed
 
         yield advance
@@ -111,7 +116,7 @@ def test_who_was_killed_goes_on_and_writes_the_same_bytes(made: Made, tmp_path: 
     with pytest.raises(PruneBoardError, match="is no finished index"):
         harness.load_index(tmp_path / "killed")
     harness.write_index(made.results, "kmeans | int8", out=tmp_path / "killed", progress=killing, **options)
-    assert written == [16, 16, 16, 2]
+    assert written == [8] * 5 + [8, 8, 2], "the third file is packed again"
     whole, killed = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("whole", "killed")
     )
@@ -150,6 +155,48 @@ def test_what_cannot_be_indexed_is_said(made: Made, tmp_path: Path, method: str,
     with pytest.raises(PruneBoardError, match=said):
         harness.write_index(made.results, method, budget=budget, out=tmp_path / "index", store=made.stores)
     assert not (tmp_path / "index").exists()
+
+
+def test_imported_pages_of_another_name_or_width_are_refused(made: Made, tmp_path: Path) -> None:
+    for name, dim, said in (("another", 16, "name 'another'"), ("toy", 8, "dim 8")):
+        folder = tmp_path / f"{name}-{dim}"
+        with StoreWriter(folder, {"imported": {"name": name}}, ["a"]) as store:
+            store.add("a", EncodedPage(torch.nn.functional.normalize(torch.randn(20, dim), dim=1)))
+            store.add_queries(["q"], [torch.randn(2, dim)])
+        with pytest.raises(StoreError, match=f"another backbone than the run's: {said}"):
+            harness.write_index(made.results, "random", out=tmp_path / "index", pages=folder)
+
+
+def test_a_damaged_store_is_named(made: Made, tmp_path: Path) -> None:
+    stores = tmp_path / "stores"
+    shutil.copytree(made.stores, stores)
+    path = writer.store_of(made.results, None, stores).folder / "pages-00000.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-40] ^= 128
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"pages-00000\.safetensors is damaged"):
+        harness.write_index(made.results, "eos", out=tmp_path / "index", store=stores)
+
+
+def test_files_of_another_order_do_not_become_part_of_an_index(made: Made, tmp_path: Path, monkeypatch) -> None:
+    out = {"out": tmp_path / "index", "store": made.stores}
+    many = harness.write_index(made.results, "eos", budget=0.3, **out).facts["vectors"]
+    (tmp_path / "index" / files.ORDER).unlink()
+    few = harness.write_index(made.results, "eos", budget=0.1, **out).facts["vectors"]
+    assert few < many / 2
+    monkeypatch.setattr(writer, "measuring", lambda: {"project": "another", "libraries": ""})
+    with pytest.raises(PruneBoardError, match="holds another index, or one begun with other code"):
+        harness.write_index(made.results, "eos", budget=0.1, **out)
+
+
+def test_what_is_asked_of_an_index_must_fit(made: Made, tmp_path: Path) -> None:
+    index = harness.write_index(made.results, "eos", out=tmp_path / "index", store=made.stores)
+    with pytest.raises(PruneBoardError, match=r"a query is \[tokens, 16\] here, not \[16\]"):
+        index.search(np.zeros(16))
+    with pytest.raises(PruneBoardError, match="has no page 'nowhere'"):
+        index.vectors("nowhere")
+    with pytest.raises(PruneBoardError, match="give one of the two"):
+        harness.write_index(made.results, "eos", out=tmp_path / "two", pages=made.store.folder, data_set="pages")
 
 
 def test_another_count_than_the_run_recorded_is_an_error(made: Made, tmp_path: Path, monkeypatch) -> None:

@@ -16,12 +16,13 @@ import numpy as np
 import torch
 
 from harness.backbones.store import store_card
-from harness.checked_folder import CheckedFolder, DamagedError
+from harness.checked_folder import CHECKSUMS, LOCK, CheckedFolder, DamagedError
 from harness.engine.engine import PROCESSES, WorkEngine
 from harness.evaluation.made_by import measuring
 from harness.evaluation.methods import FULL, QUANTISED
 from harness.evaluation.pruned_pages import NATIVE
 from harness.evaluation.shared_store import SharedStore
+from harness.files import temporary_files
 from harness.instructions import processor
 from harness.page_index.files import (
     FORMAT,
@@ -127,8 +128,8 @@ def write_index(
     }
     work = PackPages(store, pruner, codec, budgets, at, run.config.seed, run.config.profile == NATIVE)
     files = checked(out)
+    _require_same_order(files, order)
     with files.one_writer():
-        _same_order(files, order)
         files.write(ORDER, as_json(order))
         if (learned := codec_tensors(run, method)) is not None:
             files.write(LEARNED, learned)
@@ -137,8 +138,11 @@ def write_index(
     return PageIndex(out)
 
 
-def _same_order(files: CheckedFolder, order: dict[str, Any]) -> None:
-    """What lies in the folder is of this order, or goes: an index is never of two."""
+def _require_same_order(files: CheckedFolder, order: dict[str, Any]) -> None:
+    """What lies in the folder is of this order, or there is nothing: an index is never of two, and nothing is removed.
+
+    Who was killed before the order was written left a lock, a checksum or a temporary file.
+    """
     if files.has(ORDER):
         there = json.loads(files.read(ORDER))
         if differ := [name for name in order if there.get(name) != json.loads(as_json(order))[name]]:
@@ -146,9 +150,10 @@ def _same_order(files: CheckedFolder, order: dict[str, Any]) -> None:
                 f"{files.folder} holds another index, or one begun with other code, libraries or processor "
                 f"({', '.join(differ)} differ): choose another --out, or delete the folder"
             )
-        return
-    for path in [files.folder / INDEX, files.folder / LEARNED, *files.folder.glob("pages-*.safetensors")]:
-        files.remove(path.name)
+    elif files.folder.is_dir():
+        own = {LOCK, CHECKSUMS, *(path.name for path in temporary_files(files.folder, [ORDER, CHECKSUMS]))}
+        if others := sorted(path.name for path in files.folder.iterdir() if path.name not in own):
+            raise PruneBoardError(f"{files.folder} is not empty ({others[0]}) and holds no index: choose another --out")
 
 
 def store_of(results: Results, data_set: str | None, root: Path) -> Store:

@@ -180,13 +180,31 @@ def test_a_damaged_store_is_named(made: Made, tmp_path: Path) -> None:
 
 def test_files_of_another_order_do_not_become_part_of_an_index(made: Made, tmp_path: Path, monkeypatch) -> None:
     out = {"out": tmp_path / "index", "store": made.stores}
-    many = harness.write_index(made.results, "eos", budget=0.3, **out).facts["vectors"]
-    (tmp_path / "index" / files.ORDER).unlink()
-    few = harness.write_index(made.results, "eos", budget=0.1, **out).facts["vectors"]
-    assert few < many / 2
-    monkeypatch.setattr(writer, "measuring", lambda: {"project": "another", "libraries": ""})
-    with pytest.raises(PruneBoardError, match="holds another index, or one begun with other code"):
+    harness.write_index(made.results, "eos", budget=0.3, **out)
+    with pytest.raises(PruneBoardError, match=r"holds another index.* \(budget differ\)"):
         harness.write_index(made.results, "eos", budget=0.1, **out)
+    with monkeypatch.context() as other:
+        other.setattr(writer, "measuring", lambda: {"project": "another", "libraries": ""})
+        with pytest.raises(PruneBoardError, match="holds another index, or one begun with other code"):
+            harness.write_index(made.results, "eos", budget=0.3, **out)
+    (tmp_path / "index" / files.ORDER).unlink()
+    with pytest.raises(PruneBoardError, match=r"is not empty .* and holds no index"):
+        harness.write_index(made.results, "eos", budget=0.1, **out)
+
+
+def test_a_folder_with_anything_else_in_it_is_left_as_it_is(made: Made) -> None:
+    """A store's files have such names too."""
+    folder = made.store.folder
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(PruneBoardError, match=r"is not empty .* and holds no index: choose another --out"):
+        harness.write_index(made.results, "eos", out=folder, store=made.stores)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_who_was_killed_before_anything_was_ordered_begins_anew(made: Made, tmp_path: Path) -> None:
+    for name in (".lock", "checksums.txt", ".order.json.here-1.tmp"):
+        (tmp_path / name).touch()
+    assert len(harness.write_index(made.results, "eos", out=tmp_path, store=made.stores)) == PAGES
 
 
 def test_what_is_asked_of_an_index_must_fit(made: Made, tmp_path: Path) -> None:

@@ -278,3 +278,15 @@ def test_one_gpu_encodes_where_processes_do_the_work(toy, monkeypatch):
 def test_numbers_for_a_person():
     assert [size(count) for count in (0, 999, 1234567, 5e12)] == ["0 B", "999 B", "1.23 MB", "5 TB"]
     assert [duration(seconds) for seconds in (3, 120, 7200)] == ["3 s", "2 min", "2.0 h"]
+
+
+def test_a_stated_rate_is_that_of_one_device():
+    cost = page_cost.page_cost(None, None, 2.0, 1, PROCESSES, devices=4)
+    assert cost.seconds == 1 / 8
+
+
+def test_pages_to_calibrate_on_count_among_those_of_a_long_run(toy, monkeypatch):
+    write_data_set(toy / "calibration", range(PAGES, PAGES + 30), queries=5)
+    monkeypatch.setattr(head, "LONG", PAGES + 30)
+    learns = ["--pruner", "adaptive(random)", "--calibration", "calibration"]
+    assert f"{PAGES + 30} pages of about" in run(*learns).stderr

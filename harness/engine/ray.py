@@ -34,7 +34,6 @@ try:
     import cloudpickle
     import ray
     from ray import exceptions
-    from ray._private import services  # what `auto` means, Ray tells in no public way
 except ImportError as error:  # said where somebody asks for this engine, and nowhere else
     raise PruneBoardError(
         f"--engine ray needs Ray, which cannot be loaded ({error}): pip install 'pruneboard[ray]' on every node"
@@ -102,7 +101,11 @@ def _require_answer(address: str) -> None:
 def _cluster_here() -> str:
     """The address that Ray takes for `auto`: it may be that of a cluster which is gone. Nothing if there is none."""
     try:
-        return services.get_ray_address_from_environment("auto", None) or ""
+        from ray._private.services import get_ray_address_from_environment as find  # Ray tells it in no public way
+    except ImportError:  # a release that has it elsewhere: Ray finds it, or tries for minutes
+        return os.environ.get("RAY_ADDRESS", "")
+    try:
+        return find("auto", None) or ""
     except ConnectionError:
         return ""
 

@@ -92,7 +92,7 @@ def _plan(
 ) -> _Plan | None:
     missing = [method for method in methods if not run.has(data_set.name, method.slug)]
     if not missing and run.has(data_set.name, FULL):
-        run.scoring_state(data_set.name, "").remove()  # of a run that was killed when all was written
+        run.scoring_state(data_set.name).remove()  # of a run that was killed when all was written
         return None
     evaluator = DataSetEvaluator.of(data_set, store.query_ids)
     if not evaluator.evaluate.query_ids:
@@ -102,9 +102,8 @@ def _plan(
     by = config.seed, data_set.name, progress, workers, engine
     wanted = tuple(method.text for method in missing)
     # who was killed when some results were written has counted all methods: they are gone on with together
-    bound, lost = at_realised_ratio(
-        methods if run.scoring_state(data_set.name, "").there else missing, methods, store, *by
-    )
+    counted = methods if run.scoring_state(data_set.name).there else missing
+    bound, lost = at_realised_ratio(counted, methods, store, *by)
     return _Plan(config, store, tuple(bound), evaluator, lost, wanted)
 
 
@@ -120,8 +119,9 @@ def _evaluate(
     store, name, start = plan.store, plan.evaluator.data_set.name, time.perf_counter()
     data = read_from(plan.evaluator.data_set, store)
     state = run.scoring_state(name, _key(plan, made_by, data))
-    if len(plan.methods) > len(plan.missing) and state.read() is None:  # of other work: nothing is measured twice
-        plan = replace(plan, methods=tuple(method for method in plan.methods if method.text in plan.missing))
+    needed = tuple(method for method in plan.methods if method.text in plan.missing)
+    if needed != plan.methods and state.read() is None:  # of other work: nothing is measured twice
+        plan = replace(plan, methods=needed)
         state = run.scoring_state(name, _key(plan, made_by, data))
     with progress(f"{name}: prune, score", total=len(store), done=0) as advance:
         found = tally(plan.job(), plan.evaluator.evaluate, workers, advance, engine, state)

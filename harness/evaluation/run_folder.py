@@ -144,8 +144,8 @@ class RunFolder:
         with pq.ParquetFile(io.BytesIO(self._files.read(_name(data_set, slug, ".parquet")))) as file:
             return file.read(columns, use_threads=False)
 
-    def scoring_state(self, data_set: str, key: str) -> ScoringState:
-        """Of a data set that is being scored, by what its counts depend on."""
+    def scoring_state(self, data_set: str, key: str = "") -> ScoringState:
+        """Of a data set that is being scored. `key` is what its counts depend on, for those who read or write it."""
         return ScoringState(self.folder / _name(data_set, SCORING, ""), key)
 
     def add_timings(self, data_set: str, milliseconds: Mapping[str, float]) -> None:

@@ -33,6 +33,11 @@ def shard_name(number: int) -> str:
     return f"pages-{number:05d}.safetensors"
 
 
+def shard_names(pages: int) -> list[str]:
+    """The files of so many pages."""
+    return [shard_name(start // SHARD) for start in range(0, pages, SHARD)]
+
+
 def as_json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 

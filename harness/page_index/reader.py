@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.page_index.files import FORMAT, INDEX, LEARNED, SHARD, IndexFile, checked, shard_name
+from harness.page_index.files import FORMAT, INDEX, LEARNED, SHARD, IndexFile, checked, shard_name, shard_names
 from harness.runs.restore import codec_from
 from pruners.core.errors import PruneBoardError
 
@@ -74,15 +74,11 @@ class PageIndex:
     def verify(self) -> None:
         """Read everything and compare checksums; an error names a damaged file."""
         files = checked(self.folder)
-        for name in self._names:
+        for name in shard_names(len(self)):
             files.read(name)
 
-    @property
-    def _names(self) -> list[str]:
-        return [shard_name(start // SHARD) for start in range(0, len(self), SHARD)]
-
     def _shards(self) -> Iterator[IndexFile]:
-        return (IndexFile(self.folder / name) for name in self._names)
+        return (IndexFile(self.folder / name) for name in shard_names(len(self)))
 
     @cached_property
     def _places(self) -> dict[str, int]:

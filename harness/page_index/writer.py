@@ -35,12 +35,13 @@ from harness.page_index.files import (
     checked,
     pack_shard,
     shard_name,
+    shard_names,
 )
 from harness.page_index.reader import PageIndex
 from harness.progress import Progress
 from harness.runs.restore import codec_tensors
 from harness.store.format import StoreError, damaged_files
-from harness.store.reader import Store
+from harness.store.reader import Store, find_store
 from pruners import Codec, Merged, Pruner, prune
 from pruners.core.budget import UNPRUNED
 from pruners.core.by_value import packed, unpacked
@@ -164,11 +165,7 @@ def store_of(results: Results, data_set: str | None, root: Path) -> Store:
     name = next(iter(stores)) if data_set is None else data_set
     if name not in stores:
         raise PruneBoardError(f"the run has no data set {name!r}; it has {', '.join(stores)}")
-    key = stores[name]["store"]
-    folders = sorted(root.glob(f"*--{key}"))
-    if not folders:
-        raise StoreError(f"the store of {name} ({key}) is not in {root}; name the folder of stores with --store")
-    return Store(folders[0])
+    return find_store(root, stores[name]["store"])
 
 
 def usable(results: Results, method: str, budget: float) -> tuple[dict[str, Any], tuple[float, ...], int]:
@@ -261,7 +258,6 @@ def _is_whole(files: CheckedFolder, name: str) -> bool:
 
 def _sizes(files: CheckedFolder, work: PackPages) -> dict[str, int]:
     pages, dim = len(work.store), work.store.dim
-    names = [shard_name(start // SHARD) for start in range(0, pages, SHARD)]
-    vectors = sum(int(IndexFile(files.folder / name).offsets[-1]) for name in names)
+    vectors = sum(int(IndexFile(files.folder / name).offsets[-1]) for name in shard_names(pages))
     size = {"bytes": vectors * work.codec.row(dim).itemsize, "shared_bytes": work.codec.shared_bytes(dim)}
     return {"pages": pages, "vectors": vectors, **size}

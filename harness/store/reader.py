@@ -143,6 +143,14 @@ class Store:
         return offsets[row], offsets[row + 1]
 
 
+def find_store(root: Path, key: str) -> Store:
+    """The store of this key in a folder of stores."""
+    folders = sorted(root.glob(f"*--{key}"))
+    if not folders:
+        raise StoreError(f"there is no store {key} in {root}; name the folder of stores with --store")
+    return Store(folders[0])
+
+
 class _OpenShard:
     """A mapped file, and what was looked up in it."""
 

@@ -20,8 +20,7 @@ from harness.evaluation.methods import FULL
 from harness.evaluation.pruned_pages import NATIVE
 from harness.evaluation.results import Result
 from harness.metrics.ranking import TOP
-from harness.store.format import StoreError
-from harness.store.reader import Store
+from harness.store.reader import find_store
 from harness.why.kept_vectors import SUBSET, KeptVectors, kept_at
 from harness.why.page_view import DrawnQuery
 from harness.why.pages import Pages
@@ -168,10 +167,7 @@ def _pages(
         raise PruneBoardError(f"the benchmark {run.config.benchmark} no longer has this data set")
     if changed := [part for part, found in data_set.content.items() if facts["content"].get(part, found) != found]:
         raise PruneBoardError(f"its {', '.join(changed)} changed since it was measured")
-    folders = sorted(stores.glob(f"*--{facts['store']}"))
-    if not folders:
-        raise StoreError(f"its store ({facts['store']}) is not in {stores}; name its folder with --store")
-    return Pages(data_set, Store(folders[0]), load, run.config.profile == NATIVE)
+    return Pages(data_set, find_store(stores, facts["store"]), load, run.config.profile == NATIVE)
 
 
 def _once(run: FinishedRun) -> Any:

@@ -1,22 +1,17 @@
 """The tables of methods in the documentation are those of the board."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.copied_tree import ROOT
+from tests.packaging.loaded import script
 
 
 @pytest.fixture(scope="module")
 def results_table() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("results_table", ROOT / "scripts" / "results_table.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("results_table")
 
 
 @pytest.mark.slow

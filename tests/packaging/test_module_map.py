@@ -1,6 +1,5 @@
 """docs/architecture.md: the modules that a datum passes are those that a real run shows."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -13,16 +12,12 @@ from PIL import Image
 
 from pruners import Page
 from tests.copied_tree import ROOT
+from tests.packaging.loaded import script
 
 
 @pytest.fixture(scope="module")
 def module_map() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("module_map", ROOT / "scripts" / "module_map.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("module_map")
 
 
 def test_the_datum_is_known_in_all_its_forms_and_nothing_else_is(module_map: ModuleType) -> None:

@@ -151,8 +151,8 @@ def test_without_its_store_a_run_is_explained_by_its_figures_and_says_so(world: 
     assert less.found.counts == found.counts
     assert less.found.words[0].startswith(found.words[0].split(" By length")[0])
     assert not any(case.panels for case in less.found.cases)
-    assert ["its store" in what for what in less.found.missing] == [True, True]
-    assert "its store" in less.html()
+    assert ["there is no store" in what for what in less.found.missing] == [True, True]
+    assert "there is no store" in less.html()
 
 
 def test_without_its_images_too(world: World, tmp_path: Path) -> None:
